@@ -10,12 +10,12 @@ import (
 const ReasonRule = "rule"
 
 // WhyNotReplayed tells why a conflict is the write's answer, or "" where the write can be applied to a newer revision. guarded says that
-// the client has given a guard of its own, and stale that the write was made from a base.
-func (f *Finder) WhyNotReplayed(ctx context.Context, w *Search, guarded, stale bool) string {
+// the client has given a guard of its own. fromBase says that the client made the write from a base.
+func (f *Finder) WhyNotReplayed(ctx context.Context, w *Search, guarded, fromBase bool) string {
 	switch {
 	case guarded:
 		return ReasonRule
-	case !stale:
+	case !fromBase:
 		return w.WhyPipelineForbids()
 	case w.Rule.FailConflict:
 		return ReasonRule

@@ -24,7 +24,7 @@ import (
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
-	c.shares = c.shares && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
+	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
 	err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) })
 	if err != nil || c.parked != nil {
 		return err
@@ -160,12 +160,12 @@ func (a *attempt) giveBack(leaders *budget.Account) {
 // start chooses the revision that the first try is made from.
 func (a *attempt) start() {
 	first := a.open[0]
-	if rev, ok := a.batch.Guess(first.scope()); ok && first.shares && jsontext.Valid(first.Sent) {
+	if rev, ok := a.batch.Guess(first.scope()); ok && first.shareable && jsontext.Valid(first.Sent) {
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
 		return
 	}
-	if !first.stales {
+	if !first.fromBase {
 		return // it is a change of the current document
 	}
 	a.cur, a.trail, a.source = first.revision(), first.trail, based
@@ -233,8 +233,8 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 // next is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
 func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
 	if c.intent.Merges(cur) && cur.Source != nil {
-		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.stales); reason != "" {
-			return intent.Draft{}, &standsError{reason}
+		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.fromBase); reason != "" {
+			return intent.Draft{}, &noReplayError{reason}
 		}
 	}
 	d, err := c.intent.Next(cur)
@@ -330,7 +330,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 func (a *attempt) mayPark() bool {
 	first := a.open[0]
 	return first.req.Parker != nil && len(a.batch.Members) == 1 && first.attempts == 1 && first.req.Journal == nil && first.patch == nil &&
-		!first.makes()
+		!first.onlyCreates()
 }
 
 func (a *attempt) kind(c *change) outcome.Kind {
@@ -349,7 +349,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, err error) 
 	switch {
 	case err != nil:
 		return a.lost(ctx, err)
-	case res.Status == 409, res.Status == 200 && first.makes():
+	case res.Status == 409, res.Status == 200 && first.onlyCreates():
 		return a.conflicted(ctx, res)
 	case res.Status == 200 || res.Status == 201:
 		a.acknowledge(ctx, res)
@@ -384,7 +384,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	if len(a.open) > 1 || first.maybeApplied {
 		return doc.ErrConflict
 	}
-	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.stales)
+	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.fromBase)
 	if reason == "" || !a.samePrimary(ctx) {
 		return doc.ErrConflict
 	}

@@ -44,11 +44,11 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if c.field() != "" {
 		c.unmark()
 	}
-	c.stales = true
+	c.fromBase = true
 	if c.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}
 	} else {
-		c.intent, c.shares = c.intents.Document(c.guard), c.mayShare()
+		c.intent, c.shareable = c.intents.Document(c.guard), c.mayShare()
 	}
 	return s.inLane(ctx, c)
 }
@@ -117,7 +117,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 		c.answer = respond.NoSuchIndex(c.Name, "")
 	case errors.Is(err, doc.ErrMissing):
 		// as the engine says of what it never had
-		c.answer = c.filtered(respond.Written(s.named(c), doc.Revision{Version: 1}, respond.NotFound))
+		c.answer = c.filtered(respond.Written(s.documentOf(c), doc.Revision{Version: 1}, respond.NotFound))
 	case err != nil && !rev.Known():
 		return err
 	default:

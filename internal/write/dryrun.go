@@ -29,7 +29,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	c := &r.change
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.bases.Current(ctx, &c.Search) },
-		Named: func() respond.Document { return stage.named(c) }}
+		Named: func() respond.Document { return stage.documentOf(c) }}
 	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{delivery.Sender{Up: play}}, Events{}
 	stage.carrier, stage.idle = stage.direct, noop.Asker{Sender: delivery.Sender{Up: explain.Silence{}}}
@@ -54,7 +54,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		a.SetAnswer(answer.Status, answer.Body)
 		defer answer.Release()
 	}
-	if c.Rule.DeadLetters && (err != nil || answer != nil && c.ended(nil).Why() != "") {
+	if c.Rule.DeadLetters && (err != nil || answer != nil && c.undelivered(nil).Why() != "") {
 		a.Notes = append(a.Notes,
 			"on_exhausted is dead_letter: a write that can't be placed is kept, and its client gets a 202 in place of the error")
 	}
@@ -69,7 +69,7 @@ func (c *change) fillAccount(a *explain.Account) {
 		a.SetChange(c.draft.From, c.draft.Edited)
 	case !c.JSON || c.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
 	case c.Part != nil:
-		a.SetChange(c.Base.View, c.made)
+		a.SetChange(c.Base.View, c.viewWithPart)
 	default:
 		a.SetChange(c.Base.View, c.Sent)
 	}

@@ -16,7 +16,7 @@ var (
 // errNoGuard reports that the engine can't guard a write, because the index has no sequence numbers. Nothing was written.
 var errNoGuard = errors.New("the index has no sequence numbers")
 
-// standsError reports a change that must not be merged, and why.
-type standsError struct{ reason string }
+// noReplayError reports that a change must not be replayed on a newer revision, and why.
+type noReplayError struct{ reason string }
 
-func (e *standsError) Error() string { return intent.ErrUnmergeable.Error() }
+func (e *noReplayError) Error() string { return intent.ErrUnmergeable.Error() }

@@ -23,7 +23,7 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
-	c.stales, c.intent = true, c.intents.New(c.req.Body)
+	c.fromBase, c.intent = true, c.intents.New(c.req.Body)
 	return s.inLane(ctx, c)
 }
 
@@ -33,7 +33,7 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 	e := journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,
 		Remove: l.remove, AsPart: l.goesAsPart()}
 	var moved *journal.MovedError
-	if a.noted, err = e.Note(ctx); errors.As(err, &moved) {
+	if a.journalPlace, err = e.Note(ctx); errors.As(err, &moved) {
 		a.conflict = c.conflict(moved.Reason)
 	}
 	return err
@@ -42,8 +42,8 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 // leave tells the journal what became of a write that it has noted.
 func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) {
 	c := a.load.change
-	n := journal.Noted{Journal: c.req.Journal, At: a.noted, Search: &c.Search, Guard: a.load.guard,
+	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search, Guard: a.load.guard,
 		Certain: a.doubt.Last.Quick() && !a.anyMaybeApplied()}
-	a.noted = undo.Place{}
+	a.journalPlace = undo.Place{}
 	n.Answered(ctx, res, err)
 }

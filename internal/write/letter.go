@@ -19,7 +19,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {
 		return err // the client has left: nobody would be told of the letter
 	}
-	w := c.ended(err)
+	w := c.undelivered(err)
 	reason := w.Why()
 	if reason == "" {
 		return err
@@ -40,7 +40,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if c.answer != nil {
 		c.answer.Release()
 	}
-	c.answer = respond.Kept(s.named(c), id, reason)
+	c.answer = respond.Kept(s.documentOf(c), id, reason)
 	c.Outcome.Kind, c.Outcome.Reason = outcome.DeadLetter, reason
 	// The client's copy has a change that isn't stored. The numbers alone guard its next write from the same revision: a merge would make
 	// this change a second time.
@@ -48,8 +48,8 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	return nil
 }
 
-// ended is the change as a write that ended with err, or with its answer.
-func (c *change) ended(err error) *undeliverable.Write {
+// undelivered describes the change for a dead letter. It ended with err, or with its answer.
+func (c *change) undelivered(err error) *undeliverable.Write {
 	return &undeliverable.Write{Search: &c.Search, Method: c.req.Method, Body: c.req.Body, Client: c.req.Client, Attempts: c.attempts,
 		Answer: c.answer, Err: err, Final: c.barred || c.maybeApplied, Wanted: c.unfit || c.guard.Known()}
 }

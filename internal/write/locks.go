@@ -122,6 +122,6 @@ func (s *Service) deleteAbsent(ctx context.Context, c *change) (done bool, err e
 		return true, nil
 	}
 	c.Outcome.Kind = outcome.Guarded
-	c.answer = c.filtered(respond.Written(s.named(c), doc.Revision{Version: 1}, respond.NotFound))
+	c.answer = c.filtered(respond.Written(s.documentOf(c), doc.Revision{Version: 1}, respond.NotFound))
 	return true, nil
 }

@@ -68,10 +68,10 @@ func (c *change) unmark() {
 
 // withMarks is a document with the marks that the change's last write left.
 func (c *change) withMarks(document []byte) []byte {
-	if c.left == nil || document == nil {
+	if c.trailLeft == nil || document == nil {
 		return document
 	}
-	if out, ok := mark.Put(document, c.field(), c.left); ok {
+	if out, ok := mark.Put(document, c.field(), c.trailLeft); ok {
 		return out
 	}
 	return document
@@ -112,7 +112,7 @@ func (a *attempt) mark() {
 		if !c.maybeApplied && !a.doubt.IsPending() {
 			c.tries = c.tries[:0] // it is known that none of those was applied
 		}
-		c.tries, c.left = append(c.tries, m), t
+		c.tries, c.trailLeft = append(c.tries, m), t
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
 // applied answers a change whose mark stands at a place in the trail of the revision just read: it was applied then, and perhaps others
 // have been since, of which its client has seen nothing.
 func (a *attempt) applied(ctx context.Context, c *change, at int) {
-	c.maybeApplied, c.left = false, a.trail
+	c.maybeApplied, c.trailLeft = false, a.trail
 	m := a.trail[at]
 	rev := a.current(c)
 	inAnswer := rev
@@ -165,7 +165,7 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	if c.patch != nil && c.patch.Shows.Whole() {
 		inAnswer = rev // all of it is shown to the client
 	}
-	c.answer = respond.Written(a.s.named(c), inAnswer, result)
+	c.answer = respond.Written(a.s.documentOf(c), inAnswer, result)
 	switch {
 	case c.patch != nil:
 		c.patch.Show(c.answer, inAnswer, rev.Source)
@@ -202,7 +202,7 @@ func (c *change) markPassed(body []byte) []byte {
 	if !ok {
 		return body
 	}
-	c.tries, c.left = append(c.tries, m), t
+	c.tries, c.trailLeft = append(c.tries, m), t
 	return out
 }
 

@@ -51,7 +51,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
-	c.stales, c.intent = true, c.intents.Partial(c.made)
+	c.fromBase, c.intent = true, c.intents.Partial(c.viewWithPart)
 	return true, s.inLane(ctx, c)
 }
 
@@ -62,7 +62,7 @@ func (c *change) leaveToEngine() {
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone
 	}
-	c.Base, c.Part, c.made, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.Op.Query
+	c.Base, c.Part, c.viewWithPart, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.Op.Query
 }
 
 // retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
@@ -82,8 +82,8 @@ func (c *change) seePart() {
 		return
 	}
 	var err error
-	if c.made, err = c.Part.Makes(c.Base.View); err != nil {
-		c.made, c.Base.View = nil, nil
+	if c.viewWithPart, err = c.Part.Makes(c.Base.View); err != nil {
+		c.viewWithPart, c.Base.View = nil, nil
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *Service) rebasePatch(c *change) {
 	switch {
 	case c.guard.Known(): // the client's own
 	case c.BaseKnown() && !c.Base.Doubtful && !c.Rule.FailConflict:
-		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.made)}
+		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.viewWithPart)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.New = true
 	case !c.ViewIsStored():

@@ -38,7 +38,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.Outcome.Base == outcome.BaseExplicit {
 		s.reportCollision(c)
 	}
-	if c.left != nil {
+	if c.trailLeft != nil {
 		body, _ = mark.Take(body, c.field())
 	}
 	s.settlePassed(ctx, c, res, body)

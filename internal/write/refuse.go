@@ -32,7 +32,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	switch {
 	case errors.Is(err, intent.ErrGone):
 		c.Outcome.Kind = outcome.Merged
-		c.answer = c.filtered(respond.Written(a.s.named(c), c.revision(), respond.NotFound))
+		c.answer = c.filtered(respond.Written(a.s.documentOf(c), c.revision(), respond.NotFound))
 		c.Base.Delete()
 	case errors.Is(err, doc.ErrMissing):
 		c.answer = a.s.idle.Missing(ctx, c.idle(), a.noIndex)
@@ -45,14 +45,14 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 
 // refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
 func (a *attempt) refusal(c *change, err error) *respond.Answer {
-	var stands *standsError
+	var unreplayed *noReplayError
 	var both *merge.ConflictError
 	var moved *intent.MovedError
 	var unfit *intent.ApplyError
 	switch {
-	case errors.As(err, &stands):
-		if stands.reason != base.ReasonRule && c.Base.Reason == session.ReasonNone {
-			c.Outcome.Reason = stands.reason
+	case errors.As(err, &unreplayed):
+		if unreplayed.reason != base.ReasonRule && c.Base.Reason == session.ReasonNone {
+			c.Outcome.Reason = unreplayed.reason
 		}
 	case errors.Is(err, intent.ErrExists):
 		return respond.Exists(c.Doc.Index, c.Doc.ID, a.cur.Version)

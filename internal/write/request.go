@@ -30,38 +30,38 @@ type change struct {
 
 	// How it goes upstream: read, and for patches asPatch.
 	out   outbound.Write
-	patch *patch.Request // what a PATCH, or an _update that is made here, says; nil for all others
+	patch *patch.Request // a PATCH, or an _update that optimist applies as a patch; nil for all others
 
 	// What it is made from: chooseWay, and apply.
-	intents apply.Write // makes its intent, under its rule
-	made    []byte      // the client's view, with that part in it; nil: not known
-	epoch   session.Epoch
-	began   int64       // when that was
-	guard   doc.Numbers // the client's own, of a write that is made here and not passed
-	intent  intent.Intent
-	trail   mark.Trail // the marks of the base, taken out of it
-	stales  bool       // is stale once others have changed the document: it was made from a base
-	shares  bool       // may share a write with others: it can be merged, and that is known
+	intents      apply.Write // makes its intent, under its rule
+	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
+	epoch        session.Epoch
+	began        int64       // when that was
+	guard        doc.Numbers // the client's own guard, if optimist makes the write and doesn't forward it
+	intent       intent.Intent
+	trail        mark.Trail // the marks of the base, which aren't in its body any more
+	fromBase     bool       // the client made it from a base: a conflict means that others have changed the document since
+	shareable    bool       // it may go in one write with others, because it is known to be mergeable
 
 	// What became of it so far: the attempt.
-	unfit        bool // what the client asks for can't be done to the document as it is: a test of its own fails
+	unfit        bool // what the client asks for can't be done to the document as it is: a test in its patch fails, say
 	attempts     int
 	draft        intent.Draft // of the last attempt
 	unpatchable  bool         // the patch turned out to be one that can't be made here
-	maybeApplied bool         // a try may have been applied: a 409 proves nothing any more
-	tries        []mark.Mark  // those of its writes of which it isn't known yet whether they were applied: see marks.go
-	left         mark.Trail   // the marks that the last of them leaves in the document, if it is applied
+	maybeApplied bool         // a try may have been applied: a 409 may come from the client's own write
+	tries        []mark.Mark  // of its tries that may have been applied: see marks.go
+	trailLeft    mark.Trail   // the marks that the last try leaves in the document, if it is applied
 
-	barred bool // refused for the sake of locks
+	barred bool // the locks refuse it
 
-	parked *attempt // waits for the answer to its first try
+	parked *attempt // its first try waits for the engine's answer; nil: none does
 
 	// What its client gets: settle.
 	answer *respond.Answer
 	err    error
 
 	budgetMark int64           // how much memory the request held before the first try
-	room       respond.Answer  // for the answer of most
+	room       respond.Answer  // memory for the answer, so that most writes allocate none
 	ctx        context.Context // of Do, within the client's own time
 	cancel     context.CancelFunc
 }
@@ -149,9 +149,9 @@ func (c *change) field() string { return c.Rule.WriteID }
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 
-// makes reports whether the change went as an _update that only makes a document. One that is there is its conflict, though the engine
-// answers that nothing had to be changed.
-func (c *change) makes() bool { return c.goesAsPart() && c.draft.Part == nil }
+// onlyCreates reports whether the change went as an _update that only creates a document. If there is one already, that is a conflict,
+// though the engine answers 200 and that nothing had to be changed.
+func (c *change) onlyCreates() bool { return c.goesAsPart() && c.draft.Part == nil }
 
 // revision is what the engine holds at the change's base, as far as is known.
 func (c *change) revision() doc.Revision {

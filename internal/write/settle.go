@@ -49,7 +49,7 @@ func (c *change) settle(e end) {
 		}
 	}
 	sent := c.inHand()
-	if c.left != nil {
+	if c.trailLeft != nil {
 		sent = c.withMarks(sent)
 	}
 	c.Base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
@@ -68,7 +68,7 @@ func (c *change) settle(e end) {
 // inHand is the client's copy of the document after an acknowledged write: the sent body, or the view with the part in it.
 func (c *change) inHand() []byte {
 	if c.Part != nil {
-		return c.made
+		return c.viewWithPart
 	}
 	return c.Sent
 }
@@ -185,7 +185,7 @@ func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
 	e := end{stored: a.Revision, same: next && c.ViewIsStored()}
 	c.seeStored(res, &e, a.Numbered)
-	b.Commit(session.Ack{Stored: e.stored, Sent: c.made, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
+	b.Commit(session.Ack{Stored: e.stored, Sent: c.viewWithPart, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
 
 // seeStored finds out what the client has in hand after an _update of a part: what it had seen, with the part in it; or what the answer
@@ -194,9 +194,9 @@ func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some 
 	whole, some := c.answerDocument(res)
 	switch {
 	case whole != nil:
-		c.made, e.stored.Source, e.same = whole, whole, true
-	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.made):
-		e.stored.Source = c.withMarks(c.made)
+		c.viewWithPart, e.stored.Source, e.same = whole, whole, true
+	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.viewWithPart):
+		e.stored.Source = c.withMarks(c.viewWithPart)
 	}
 	return some
 }
@@ -288,7 +288,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	}
 	c.Outcome.Kind = outcome.Merged
 	if c.answer = a.s.idle.Unchanged(ctx, c.idle(), a.cur.Numbers); c.answer == nil {
-		c.answer = respond.Written(a.s.named(c), a.cur, respond.Noop)
+		c.answer = respond.Written(a.s.documentOf(c), a.cur, respond.Noop)
 	}
 	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
@@ -304,8 +304,8 @@ func (c *change) verdict() error {
 	return c.err
 }
 
-// named is the document as the engine's answers name it.
-func (s *Service) named(c *change) respond.Document {
+// documentOf is the change's document as the engine's answers name it.
+func (s *Service) documentOf(c *change) respond.Document {
 	d := respond.Document{Index: c.Doc.Index, Type: c.Doc.Type, ID: c.Doc.ID}
 	if d.Type == "" && s.engine.Typed() {
 		d.Type = "_doc"

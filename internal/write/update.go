@@ -113,7 +113,7 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 		}
 		s.events.Conflict.Call(c.Rule.Name)
 		met.Answered, met.Node = time.Now(), res.Node
-		if counts && !s.metOthers(ctx, c, &met) {
+		if counts && !s.conflictsWithOthers(ctx, c, &met) {
 			return nil
 		}
 		return doc.ErrConflict
@@ -124,9 +124,9 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	return err
 }
 
-// metOthers reports whether the conflict of an _update was one with other clients. After a change of primary the engine sends an _update
-// again by itself: it may have been applied, and have conflicted with itself.
-func (s *Service) metOthers(ctx context.Context, c *change, met *catalog.Conflict) bool {
+// conflictsWithOthers reports whether other clients caused the conflict of an _update. After a change of primary the engine sends an
+// _update again by itself. So the _update may have been applied, and have conflicted with itself.
+func (s *Service) conflictsWithOthers(ctx context.Context, c *change, met *catalog.Conflict) bool {
 	if met.Quick() {
 		return true
 	}

@@ -52,7 +52,7 @@ func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revisi
 		c.Outcome.Kind = outcome.Guarded
 	}
 	if c.answer = s.idle.Unchanged(ctx, c.idle(), rev.Numbers); c.answer == nil {
-		c.answer = respond.Written(s.named(c), rev, respond.Noop)
+		c.answer = respond.Written(s.documentOf(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
 	}
 	s.rememberPatched(c, rev)
