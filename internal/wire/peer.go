@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -13,8 +14,14 @@ type peer struct {
 	mu    sync.Mutex
 	probe *Probe // made when it is first needed
 
-	over  bool   // the client left so long ago that nothing is done on its behalf any more
-	abort func() // ends what is done on its behalf; nil: nothing is
+	over bool   // the client left so long ago that nothing is done on its behalf any more
+	work []work // what is done on its behalf
+}
+
+// work is what is done on behalf of a client, and what ends it.
+type work struct {
+	of    *Lasting
+	abort func()
 }
 
 type peerKey struct{}
@@ -61,15 +68,15 @@ func Last(ctx context.Context) *Lasting {
 	return &Lasting{context.WithoutCancel(ctx), ctx, p}
 }
 
-// Hold has abort called, in another goroutine, when the client left too long ago; at once if it has. A connection has one request under
-// way, and so one such work at a time.
+// Hold has abort called, in another goroutine, when the client left too long ago; at once if it has. Call Release before the next Hold. The
+// items of a bulk are work of one client at the same time: each has a Lasting of its own.
 func (l *Lasting) Hold(abort func()) {
 	if l.peer == nil {
 		return
 	}
 	l.peer.mu.Lock()
 	defer l.peer.mu.Unlock()
-	l.peer.abort = abort
+	l.peer.work = append(l.peer.work, work{l, abort})
 	if l.peer.over {
 		abort()
 	}
@@ -82,7 +89,7 @@ func (l *Lasting) Release() bool {
 	}
 	l.peer.mu.Lock()
 	defer l.peer.mu.Unlock()
-	l.peer.abort = nil
+	l.peer.work = slices.DeleteFunc(l.peer.work, func(w work) bool { return w.of == l })
 	return !l.peer.over
 }
 
@@ -95,8 +102,8 @@ func HangUp(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	if p.abort != nil {
-		p.abort()
+	for _, w := range p.work {
+		w.abort()
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 )
@@ -67,5 +68,30 @@ func BenchmarkPeerLeft(b *testing.B) {
 		if PeerLeft(ctx) {
 			b.Fatal("left")
 		}
+	}
+}
+
+// A bulk has several requests to the engine under way at the same time. One that ends first has no say about the others.
+func TestAllWorkOfAClientThatLeftIsEnded(t *testing.T) {
+	ours, _ := pair(t)
+	ctx := WithPeer(t.Context(), ours)
+	ended := map[string]int{}
+	hold := func(name string) *Lasting {
+		l := Last(ctx)
+		l.Hold(func() { ended[name]++ })
+		return l
+	}
+	first, _, third := hold("first"), hold("second"), hold("third")
+	if !first.Release() || !third.Release() {
+		t.Error("nothing was ended yet")
+	}
+	third.Hold(func() { ended["third, again"]++ })
+	HangUp(ctx)
+	late := hold("late")
+	if late.Release() || third.Release() {
+		t.Error("all is over")
+	}
+	if want := map[string]int{"second": 1, "third, again": 1, "late": 1}; !maps.Equal(ended, want) {
+		t.Errorf("%v ended, want %v", ended, want)
 	}
 }
