@@ -7,13 +7,13 @@ import (
 	"optimist/lockrouter"
 )
 
-// reply makes answers in the shapes that the engine would give.
+// reply makes answers in the engine's form.
 type reply struct {
 	c     *Compat
 	typed bool
 }
 
-// status is that of a write.
+// status is the HTTP status of the answer to a write.
 func (r *result) status() int {
 	switch {
 	case r.fail != nil:
@@ -26,7 +26,7 @@ func (r *result) status() int {
 	return http.StatusOK
 }
 
-// document begins what is told of one.
+// document returns the members that the answer has for every document.
 func (r *reply) document(id string) object {
 	o := object{"_index": r.c.o.Index, "_id": id}
 	if r.typed {
@@ -35,7 +35,7 @@ func (r *reply) document(id string) object {
 	return o
 }
 
-// body is what is told of a write. The fencing token of the lease is its _seq_no.
+// body is the body of the answer to a write. Its _seq_no is the fencing token of the lease.
 func (r *reply) body(res *result) object {
 	if res.fail != nil {
 		return object{"error": res.fail.object(), "status": res.fail.status}
@@ -49,6 +49,7 @@ func (r *reply) body(res *result) object {
 	return o
 }
 
+// one is the answer to a request for a single lock.
 func (r *reply) one(res *result) (*lockrouter.Answer, error) {
 	if res.err != nil {
 		return nil, res.err
@@ -56,7 +57,7 @@ func (r *reply) one(res *result) (*lockrouter.Answer, error) {
 	return encode(res.status(), r.body(res)), nil
 }
 
-// items is the answer to a bulk request. What isn't known fails as the engine's shards do.
+// items is the answer to a bulk request. An item whose outcome isn't known has the status 503, as if its shard had failed.
 func (r *reply) items(list []result, took time.Duration) *lockrouter.Answer {
 	items := make([]object, len(list))
 	failed := false

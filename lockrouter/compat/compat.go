@@ -1,9 +1,10 @@
-// Package compat answers the requests by which Elasticsearch: The Definitive Guide locks with plain documents: a global lock, one
-// for each document, and a tree of shared and exclusive ones. It gives these locks leases: each document of that index is the
-// lock of its id.
+// Package compat answers the requests for locks of the book "Elasticsearch: The Definitive Guide" by real locks with leases.
 //
-// It recognises the requests by their shape, and refuses all others: a lock that the engine would only store keeps nobody out
-// here.
+// The book makes locks of plain documents: a global lock, one for each document, and a tree of shared and exclusive ones. Clients that are
+// written after the book create and delete documents in one index. Here each document of that index stands for a lock with the same id.
+//
+// Compat recognises the requests by their shape. It refuses all other requests to the index. If it forwarded them, the engine would store
+// a document that looks like a lock, and that locks nobody out.
 package compat
 
 import (
@@ -20,12 +21,12 @@ import (
 // Options are what a Compat needs. All but Refresh are required.
 type Options struct {
 	Locks *lockrouter.Router
-	// Index is where the documents seem to be, by this name only. Type is the mapping type that they have in typed paths; other types of
-	// the index are the engine's.
+	// Index is the index that clients find the documents in. It is recognised by this name only, not by an alias. Type is the documents'
+	// mapping type in typed paths. Documents of the index with other types are the engine's.
 	Index, Type string
-	// TTL is how long a lock is held that nobody deletes.
+	// TTL is how long a lock is held if nobody deletes it.
 	TTL time.Duration
-	// Refresh asks the engine for the refresh that a client asks for: other types may be there. Nil: nobody is asked.
+	// Refresh forwards a client's _refresh to the engine, which may have documents of other types in the index. Nil: it isn't forwarded.
 	Refresh func(ctx context.Context, q *Request) (status int, body []byte, err error)
 }
 
@@ -35,30 +36,30 @@ type Compat struct{ o Options }
 // New makes a Compat.
 func New(o Options) *Compat { return &Compat{o} }
 
-// Request is one of the client's.
+// Request is a client's request.
 type Request struct {
 	Method string
 	Op     *api.Op
 	Body   []byte // without content coding
-	// Session is who asks, in printable characters without spaces and colons. It owns the locks that it creates.
+	// Session names the client's session, in printable characters without spaces and colons. The session owns the locks that it creates.
 	Session string
-	// Client is as in lockrouter.Request: by it the readers of a lock share its document.
+	// Client is as in lockrouter.Request: the shared leases of a lock are divided among clients by it.
 	Client string
-	// Own is passed on to Refresh.
+	// Own is the caller's, for Refresh.
 	Own any
 }
 
-// Concern is whether a request is for a Compat.
+// Concern says whether a request is for a Compat.
 type Concern uint8
 
-// The concerns. Of requests for all indices the body tells.
+// The concerns.
 const (
-	Nothing Concern = iota
-	ByBody
-	Everything
+	Nothing    Concern = iota // it isn't for the Compat
+	ByBody                    // its path has no index: only its body shows whether it is for the Compat
+	Everything                // it is for the Compat
 )
 
-// Concerns tells by a request's line whether it is for the index.
+// Concerns finds out from a request's line whether the request is for the Compat.
 func (c *Compat) Concerns(op *api.Op) Concern {
 	if op.Kind == api.Bulk && !c.named(op.Index) || len(op.Path) >= len(scrolls) && string(op.Path[:len(scrolls)]) == scrolls {
 		return ByBody
@@ -78,21 +79,23 @@ func (c *Compat) named(raw []byte) bool {
 	return err == nil && string(name) == c.o.Index
 }
 
-// place is where a path leads within the index.
+// place is what a path names within the index.
 type place struct {
-	typed    bool
-	endpoint string // _doc, _create, _update or _source with an id; else the endpoint; empty for the index itself
+	typed    bool   // the path has the mapping type
+	endpoint string // with an id _doc, _create, _update or _source; without an id any other, or empty for the index itself
 	id       string
-	other    bool // it is of another type
+	other    bool // the path has another mapping type
 }
 
-// foreign reports whether what is there is the engine's: the index itself, what it is made of, and other types. No lock is there.
+// foreign reports whether the engine has to answer. That is so for the index itself, its mappings and settings, and for other types. There
+// are no locks in these places.
 func (p *place) foreign() bool {
 	return p.other || p.id == "" && slices.Contains([]string{"", "_mapping", "_mappings", "_settings", "_alias", "_aliases", "_stats",
 		"_segments", "_recovery", "_flush", "_open", "_close", "_cache", "_forcemerge"}, p.endpoint)
 }
 
-// place reads a path. Empty segments don't count: whatever the engine makes of them, it must not make a lock that isn't one.
+// place reads a path, and leaves out empty segments. If the engine leaves them out, too, a path with one must not get past the Compat:
+// the engine would store a document that looks like a lock. ok is false if the path isn't in the index.
 func (c *Compat) place(op *api.Op) (p place, ok bool) {
 	var segs []string
 	for raw := range strings.SplitSeq(string(op.Path), "/") {
@@ -130,7 +133,7 @@ func (c *Compat) place(op *api.Op) (p place, ok bool) {
 	return p, true
 }
 
-// within reads what comes behind the type: {id}, {id}/_create, or an endpoint of the type.
+// within reads the segments behind the type: {id}, {id}/_create, or an endpoint of the type.
 func (p place) within(segs []string) place {
 	switch {
 	case len(segs) == 0:

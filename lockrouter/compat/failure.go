@@ -11,7 +11,7 @@ import (
 
 type object = map[string]any
 
-// failure is an error as the engine would tell it.
+// failure is an error in the engine's form.
 type failure struct {
 	status int
 	typ    string
@@ -19,15 +19,17 @@ type failure struct {
 	cause  object // caused_by
 }
 
+// unsupported refuses a request that means nothing for a lock.
 func unsupported(reason string) *failure {
 	return &failure{http.StatusBadRequest, "illegal_argument_exception", "the documents of this index are locks: " + reason, nil}
 }
 
+// malformed refuses a request that can't be read.
 func malformed(reason string) *failure {
 	return &failure{http.StatusBadRequest, "parse_exception", reason, nil}
 }
 
-// object is the error within an answer.
+// object is the member error of the answer.
 func (f *failure) object() object {
 	cause := object{"type": f.typ, "reason": f.reason}
 	e := object{"type": f.typ, "reason": f.reason, "root_cause": []object{cause}}

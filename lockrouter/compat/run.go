@@ -17,19 +17,19 @@ import (
 	"optimist/retry"
 )
 
-// result is what became of an intent: a failure, or the engine's word for it.
+// result is what became of an intent. Either word says what was done, or fail says why nothing was. Or it isn't known: then err says why.
 type result struct {
 	in      *intent
-	todo    []int64 // tokens of the leases that are to be given back: those that were there at the first look, and no later ones
-	word    string  // created, updated, deleted, noop, not_found
+	todo    []int64 // tokens of the leases that are still to be released: the session had them at the first look
+	word    string  // what the engine's answer to such a write would say: created, updated, deleted, noop or not_found
 	token   int64
 	version int64
 	fail    *failure
-	err     error // it isn't known
+	err     error
 }
 
-// owner is whose lease it is: the process, where the document names one, the session that created it, and the request, because
-// who creates a lock twice doesn't get it twice.
+// owner is the name of a lease's owner. It has the process, if the document names one, then the session, then the id of the request. If a
+// session creates a lock twice, the second request is another owner, and is refused.
 func owner(process, session, rid string) string {
 	if process != "" {
 		process = "process:" + process + " "
@@ -37,13 +37,14 @@ func owner(process, session, rid string) string {
 	return process + "session:" + session + " #" + rid
 }
 
-// ownedBy reports whether a lease is the session's.
+// ownedBy reports whether the session has the lease h.
 func ownedBy(h *state.Hold, session string) bool {
 	i := strings.LastIndex(h.Owner, " #")
 	return i > 0 && (strings.HasSuffix(h.Owner[:i], " session:"+session) || h.Owner[:i] == "session:"+session)
 }
 
-// run does what is asked, each for itself, and those of the same lock in their order.
+// run carries out the intents of one request. Each succeeds or fails by itself. Those of different locks run together; those of the same
+// lock run one after the other, in the order of the request.
 func (c *Compat) run(ctx context.Context, q *Request, list []intent) []result {
 	out := make([]result, len(list))
 	for from := 0; from < len(list); {
@@ -67,10 +68,11 @@ func (c *Compat) run(ctx context.Context, q *Request, list []intent) []result {
 	return out
 }
 
-// contention bounds the looks at a lock by one request: a session may hold it shared several times, and others come between.
+// contention bounds how often one request looks at a lock. It looks again if other clients have changed the lock after its last look, and
+// once for each shared lease that it releases.
 var contention = retry.Policy{MaxAttempts: 64, BaseInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 
-// contend makes rounds until nobody has come between.
+// contend makes rounds until each result is known, or contention allows no more.
 func (c *Compat) contend(ctx context.Context, session string, pending []*result) {
 	err := retry.Do(ctx, contention, func(ctx context.Context, _ int) error {
 		if pending = c.round(ctx, session, pending); len(pending) > 0 {
@@ -82,14 +84,14 @@ func (c *Compat) contend(ctx context.Context, session string, pending []*result)
 		switch {
 		case r.word != "" || r.fail != nil || r.err != nil:
 		case errors.Is(err, doc.ErrConflict):
-			r.fail = refusal(r.in, nil, "others come between")
+			r.fail = refusal(r.in, nil, "other clients keep changing it")
 		default:
 			r.err = err
 		}
 	}
 }
 
-// round looks at the locks, and asks for what they allow. It gives those that have to be looked at again.
+// round looks at the locks once, and asks the router for what their state allows. It returns the results that need another round.
 func (c *Compat) round(ctx context.Context, session string, list []*result) (again []*result) {
 	docs, err := c.look(ctx, list)
 	if err != nil {
@@ -113,7 +115,8 @@ func (c *Compat) round(ctx context.Context, session string, list []*result) (aga
 	return again
 }
 
-// look reads the locks, but for creates: those need no look.
+// look reads the documents of the locks. It leaves out the intents create and share, which are asked for in the same way whatever the
+// state of the lock is: their documents are nil.
 func (c *Compat) look(ctx context.Context, list []*result) ([]*state.Doc, error) {
 	docs := make([]*state.Doc, len(list))
 	var ids []string
@@ -136,7 +139,7 @@ func (c *Compat) look(ctx context.Context, list []*result) ([]*state.Doc, error)
 	return docs, nil
 }
 
-// op is the operation that an intent comes to, given the lock as it is. Where there is nothing to be done, the result says so.
+// op is the operation that carries out the intent of r on the lock d. If there is nothing to do, ok is false, and r has the answer.
 func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bool) {
 	in := r.in
 	op = state.Op{Do: state.Acquire, Rid: c.o.Locks.Rid(), Mode: state.Exclusive, Class: state.Foreground, Note: string(in.source),
@@ -164,7 +167,8 @@ func (c *Compat) op(r *result, d *state.Doc, session string) (op state.Op, ok bo
 	return op, true
 }
 
-// plan finds what the session has to give back. Where that is nothing, the result says so.
+// plan puts into todo the leases that the session has to release: one shared lease for unshare, all of its leases for remove. If there is
+// none, or if the client names another revision than the lock has, r has the answer.
 func (r *result) plan(d *state.Doc, session string, now int64) {
 	in := r.in
 	for d != nil {
@@ -188,7 +192,7 @@ func (r *result) plan(d *state.Doc, session string, now int64) {
 	}
 }
 
-// find is a lease of the session's.
+// find returns the session's first lease that is accepts, or nil.
 func find(d *state.Doc, session string, is func(h *state.Hold) bool) *state.Hold {
 	if d == nil {
 		return nil
@@ -201,7 +205,7 @@ func find(d *state.Doc, session string, is func(h *state.Hold) bool) *state.Hold
 	return nil
 }
 
-// setAbsent is the result where the session has nothing to give back.
+// setAbsent sets the answer for a session that has no lease to release: another session has the lock, or nobody has.
 func (r *result) setAbsent(d *state.Doc, session string, now int64) {
 	var h *state.Hold
 	if d != nil {
@@ -221,7 +225,7 @@ func (r *result) setAbsent(d *state.Doc, session string, now int64) {
 	}
 }
 
-// settle takes what was told of an operation. It reports whether the lock has to be looked at again.
+// settle makes the result of what the router answered to an operation. It reports whether the lock needs another look.
 func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (again bool) {
 	in := r.in
 	if t.Err != nil {
@@ -239,15 +243,15 @@ func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (
 	case op.Do == state.Release:
 		r.settleRelease(op, t, session)
 		return len(r.todo) > 0
-	case op.Do == state.Renew: // the lease has ended between the look and this
+	case op.Do == state.Renew: // the lease ended after the look
 		return true
 	case v == state.Full, v == state.Large, v == state.Share:
-		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock is shared by as many as may, or this client has its part", nil}
+		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock has as many shared leases as it can, or as this client may have", nil}
 	default:
 		h, ok := t.Doc.Conflict(op.Owner, op.Path, op.Mode)
 		same := ok && in.do == reenter && ownedBy(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same
 		if same {
-			return true // the same process has got it meanwhile
+			return true // another request of the same process got the lock after the look
 		}
 		why := "others wait for it"
 		if ok {
@@ -258,8 +262,8 @@ func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (
 	return false
 }
 
-// settleRelease takes what was told of a release. A lease that has ended meanwhile is nobody's to give back any more, and what the
-// session has got meanwhile stays: it was another process's request, or another thread's, that got it.
+// settleRelease makes the result of what the router answered to a release. A lease that ended after the look needs no release. A lease that
+// the session got after the look stays: another process or thread of the session asked for it.
 func (r *result) settleRelease(op *state.Op, t *lockrouter.AskResult, session string) {
 	r.todo = r.todo[1:]
 	n := sharers(t.Doc)
@@ -285,12 +289,13 @@ func sharers(d *state.Doc) (n int64) {
 	return n
 }
 
-// conflict is what a create gets where the document is there already.
+// conflict is the failure of a write whose document isn't as the client requires: the engine's answer is a 409.
 func conflict(in *intent, why string) *failure {
 	return &failure{http.StatusConflict, "version_conflict_engine_exception", "[" + in.id + "]: version conflict, " + why, nil}
 }
 
-// refusal is what is told where a lock isn't to be had: for a create the conflict, for a script its failed assertion.
+// refusal is the failure of a request that doesn't get the lock, because h or others have it. A create gets a conflict, as from the engine.
+// A script gets the answer that its own failed assertion would have caused.
 func refusal(in *intent, h *state.Hold, why string) *failure {
 	if in.do == create {
 		return conflict(in, "document already exists (current version [1]): "+why)
@@ -303,6 +308,7 @@ func refusal(in *intent, h *state.Hold, why string) *failure {
 		"reason": "runtime error", "script": in.script, "lang": "painless", "caused_by": cause}}
 }
 
+// holderText says who has the lease h, and until when.
 func holderText(h *state.Hold) string {
 	return fmt.Sprintf("held by [%s] until %s", h.Owner, instant(h.Until))
 }

@@ -20,32 +20,31 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// The sizes of a page of hits: where nothing is said, and at most; and how many lock documents are read at once.
 const (
-	defaultSize = 10
-	maxSize     = 10_000
-	findSize    = 1000
+	defaultSize = 10     // of a page, in hits
+	maxSize     = 10_000 // of a page, in hits
+	findSize    = 1000   // lock documents that are read at once
 )
 
-// searchRequest is what a search asks for. It is its scroll id, too: nothing is kept between two pages.
+// searchRequest is what a search asks for. Encoded, it is the scroll id for the next page, so nothing is kept between two pages.
 type searchRequest struct {
-	Scroll  string `json:"optimist"`          // the index, so that the id of an engine's scroll is never taken for ours
-	Process string `json:"process,omitempty"` // processOf it; empty: every lock
+	Scroll  string `json:"optimist"`          // the index, by which the ids of the engine's scrolls are told from these
+	Process string `json:"process,omitempty"` // the process_id, in the form of processOf; empty: every lock
 	Typed   bool   `json:"typed,omitempty"`
 	Size    int    `json:"size"`
 	From    int    `json:"from,omitempty"`
 	After   string `json:"after,omitempty"` // the last lock of the page before
 }
 
-// hit is a document that seems to be there.
+// hit is the document that a client finds for a lock that somebody has.
 type hit struct {
 	id, lock string
 	source   json.RawMessage
 	token    int64
-	mine     bool
+	mine     bool // the session that asks has the lock
 }
 
-// document is what a lock document seems to be to the book's reader; ok is false if nobody has the lock.
+// document makes the document that the client finds for the lock d. ok is false if nobody has the lock: there is no document then.
 func (c *Compat) document(d *state.Doc, session string) (f hit, ok bool) {
 	if d == nil {
 		return f, false
@@ -76,7 +75,7 @@ func (c *Compat) document(d *state.Doc, session string) (f hit, ok bool) {
 	return f, false
 }
 
-// find lists the documents behind a lock's path, up to size of them, and whether there are more. All are counted.
+// find looks through all locks of the index. It returns one page of the documents that s asks for, and counts all of them.
 func (c *Compat) find(ctx context.Context, s *searchRequest, session string) (list []hit, total int, err error) {
 	prefix := c.o.Locks.DocLock(c.o.Index, "")
 	for q := (&lockrouter.Query{Prefix: prefix, After: s.After, Size: findSize}); ; {
@@ -110,7 +109,7 @@ func (c *Compat) search(ctx context.Context, q *Request, r *reply) (*lockrouter.
 	return c.page(ctx, s, scrolled)
 }
 
-// page is one page of a search.
+// page answers with one page of a search.
 func (c *Compat) page(ctx context.Context, s *searchRequest, scrolled bool) (*lockrouter.Answer, error) {
 	began := time.Now()
 	list, total, err := c.find(ctx, s, "")
@@ -134,7 +133,7 @@ func (c *Compat) page(ctx context.Context, s *searchRequest, scrolled bool) (*lo
 	return encode(http.StatusOK, body), nil
 }
 
-// parseSearch reads a search: what its body says, and then the parameters.
+// parseSearch reads a search from the body, and then from the parameters, which take precedence.
 func (c *Compat) parseSearch(q *Request) (*searchRequest, *failure) {
 	s := &searchRequest{Size: defaultSize}
 	body, err := wholeBody(q.Body)
@@ -160,7 +159,7 @@ func (c *Compat) parseSearch(q *Request) (*searchRequest, *failure) {
 	return s, nil
 }
 
-// member reads a member of the body. It says what is wrong with it, or "".
+// member reads a member of the body. It returns what is wrong with the member, or "".
 func (s *searchRequest) member(name string, value gjson.Result) string {
 	switch name {
 	case "query":
@@ -177,7 +176,7 @@ func (s *searchRequest) member(name string, value gjson.Result) string {
 	return ""
 }
 
-// count reads size or from.
+// count reads size or from. It returns what is wrong with it, or "".
 func (s *searchRequest) count(name, text string) string {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > maxSize {
@@ -191,7 +190,7 @@ func (s *searchRequest) count(name, text string) string {
 	return ""
 }
 
-// byText reads the parameter q.
+// byText reads the parameter q. It returns what is wrong with it, or "".
 func (s *searchRequest) byText(q []byte) string {
 	text, err := uri.DecodeValue(nil, q)
 	process, ok := strings.CutPrefix(string(text), "process_id:")
@@ -202,10 +201,11 @@ func (s *searchRequest) byText(q []byte) string {
 	return ""
 }
 
-// deepest is how many clauses within each other a query for locks may be: clients' libraries write two or three.
+// deepest is how deeply the clauses of a query for locks may be nested. Clients' libraries nest two or three.
 const deepest = 8
 
-// process is the process_id that a query asks for: alone, or within what changes nothing about it.
+// process returns the process_id that a query asks for, or "" for match_all. The clause may stand alone, or be nested in clauses with
+// nothing else in them. ok is false for other queries.
 func process(query gjson.Result, depth int) (id string, ok bool) {
 	if query.IsArray() && len(query.Array()) == 1 {
 		query = query.Array()[0]
@@ -224,13 +224,13 @@ func process(query gjson.Result, depth int) (id string, ok bool) {
 	case "term", "match":
 		if key, value, ok := only(clause); ok && key == "process_id" {
 			id = clauseProcess(value)
-			return id, id != "" // nobody's locks are not everybody's
+			return id, id != "" // "" would stand for all locks
 		}
 	}
 	return "", false
 }
 
-// only is the one member of an object that has one.
+// only returns the member of an object that has exactly one.
 func only(o gjson.Result) (name string, value gjson.Result, ok bool) {
 	members := o.Map()
 	for name, value = range members {
@@ -239,7 +239,7 @@ func only(o gjson.Result) (name string, value gjson.Result, ok bool) {
 	return "", gjson.Result{}, false
 }
 
-// clauseProcess is the process_id of a term or match clause, in its short form or its long one; "" if it is none.
+// clauseProcess returns the process_id of a term or match clause in its short or long form, or "" if that isn't a number or a string.
 func clauseProcess(value gjson.Result) string {
 	if value.IsObject() {
 		long := value.Get("@this.value")
@@ -254,7 +254,7 @@ func clauseProcess(value gjson.Result) string {
 	return processOf(value)
 }
 
-// scroll answers the next page of a scroll that is ours, or its end; nil if it is the engine's.
+// scroll answers with the next page of a scroll over locks, or ends it. It returns nil for a scroll of the engine's.
 func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
 	var ids []string
 	for _, v := range gjson.GetBytes(q.Body, "scroll_id").Array() {
@@ -271,13 +271,13 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 		ids = append(ids, rest)
 	}
 	if len(ids) == 0 && !jsontext.Valid(q.Body) {
-		ids = append(ids, string(bytes.TrimSpace(q.Body))) // as the engine took it up to its version 2
+		ids = append(ids, string(bytes.TrimSpace(q.Body))) // engines up to version 2 take the id as the whole body
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	var s searchRequest
-	for _, id := range ids { // all of them or none: one request can't go both ways
+	for _, id := range ids { // if one of them is the engine's, the engine gets the request
 		text, err := base64.RawURLEncoding.DecodeString(id)
 		if err != nil || json.Unmarshal(text, &s) != nil || s.Scroll != c.o.Index {
 			return nil, nil
@@ -290,7 +290,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 	return c.page(ctx, &s, true)
 }
 
-// deleteByQuery releases the locks of a process that are the session's.
+// deleteByQuery releases the session's locks that the query finds. The answer lists those of other sessions as conflicts.
 func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lockrouter.Answer, error) {
 	began := time.Now()
 	s, fail := c.parseSearch(q)
@@ -315,7 +315,7 @@ func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lock
 		}
 		in := intent{do: remove, id: list[i].id}
 		if s.Process != "" {
-			in.guard = list[i].token // nobody else's that came meanwhile
+			in.guard = list[i].token // not a lease that the session got for another process after the look
 		}
 		intents = append(intents, in)
 	}
@@ -341,7 +341,7 @@ func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lock
 		"_indices": object{"_all": counts, c.o.Index: counts}}), nil
 }
 
-// get answers for one document.
+// get answers a GET of one document.
 func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) (*lockrouter.Answer, error) {
 	docs, err := c.o.Locks.Look(ctx, c.o.Index, []string{id})
 	if err != nil {
@@ -360,6 +360,7 @@ func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) 
 	return encode(http.StatusNotFound, o), nil
 }
 
+// got makes the answer to a GET of the document of the lock d.
 func (r *reply) got(d *state.Doc, id string) (object, hit, bool) {
 	f, ok := r.c.document(d, "")
 	o := r.document(id)
@@ -369,6 +370,7 @@ func (r *reply) got(d *state.Doc, id string) (object, hit, bool) {
 	return o, f, ok
 }
 
+// mget answers a _mget.
 func (c *Compat) mget(ctx context.Context, q *Request, r *reply) (*lockrouter.Answer, error) {
 	var ids []string
 	read, fail := wholeBody(q.Body)
@@ -413,10 +415,11 @@ func (c *Compat) bulk(ctx context.Context, q *Request, r *reply) (*lockrouter.An
 	return r.items(c.run(ctx, q, list), time.Since(began)), nil
 }
 
-// elsewhere refuses a bulk request of other paths that has actions on the index: the engine would store locks that keep nobody out.
+// elsewhere looks at a bulk request whose path doesn't name the index. It refuses one that has an action on a lock. The engine would store
+// a document that looks like a lock, and that locks nobody out. It returns nil for other requests.
 func (c *Compat) elsewhere(q *Request) *lockrouter.Answer {
 	if !bytes.Contains(q.Body, []byte(c.o.Index)) && bytes.IndexByte(q.Body, '\\') < 0 {
-		return nil // it isn't named, nor anything that could be written in another way
+		return nil // the name doesn't occur, nor a backslash, with which it could be written in another way
 	}
 	skip := false
 	for line := range bytes.Lines(q.Body) {

@@ -8,8 +8,8 @@ import (
 	"optimist/lockrouter"
 )
 
-// Serve answers a request that concerns the Compat. It returns nil for one that, by its body, doesn't. An error is the context's cause, or
-// lockrouter.ErrStore: whether the locks were acquired isn't known then.
+// Serve answers a request that concerns the Compat. It returns nil if the body shows that the request is the engine's. An error is the
+// context's cause, or lockrouter.ErrStore. It isn't known then whether the locks were acquired.
 func (c *Compat) Serve(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
 	switch c.Concerns(q.Op) {
 	case Nothing:
@@ -35,13 +35,13 @@ func (c *Compat) Serve(ctx context.Context, q *Request) (*lockrouter.Answer, err
 	return c.all(ctx, q, r, p.endpoint)
 }
 
-// one is what a request asks of a single lock.
+// one reads a request for a single lock.
 func (c *Compat) one(q *Request, p *place) (*intent, *failure) {
 	write := q.Method == http.MethodPut || q.Method == http.MethodPost
 	in := &intent{id: p.id}
 	guard, err := guardOf(q.Op.Query)
 	if err == nil {
-		err = in.named()
+		err = in.checkID()
 	}
 	switch {
 	case err != nil:
@@ -60,7 +60,7 @@ func (c *Compat) one(q *Request, p *place) (*intent, *failure) {
 	return in, err
 }
 
-// all answers what is asked of many locks.
+// all answers a request for several locks.
 func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string) (*lockrouter.Answer, error) {
 	switch get, post := q.Method == http.MethodGet, q.Method == http.MethodPost; {
 	case endpoint == "_bulk" && (post || q.Method == http.MethodPut):
@@ -77,7 +77,8 @@ func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string)
 	return unsupported("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
 }
 
-// refresh does nothing for the locks, which are always seen as they are.
+// refresh answers a _refresh. Searches for locks always see their present state, so nothing is refreshed for them. The engine may have other
+// types in the index: if there is such an index, the answer is the engine's.
 func (c *Compat) refresh(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
 	if c.o.Refresh != nil {
 		status, body, err := c.o.Refresh(ctx, q)

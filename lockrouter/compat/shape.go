@@ -15,34 +15,34 @@ import (
 	"optimist/internal/uri"
 )
 
-// verb is what a request wants with a lock.
+// verb is what a client wants to do with a lock.
 type verb uint8
 
 const (
-	create  verb = iota // an exclusive one, that nobody has
-	reenter             // an exclusive one, that nobody has but the same process
-	share               // a shared one
-	unshare             // to give a shared one back
-	remove              // to give back what the session has
+	create  verb = iota // acquire it exclusively; nobody may have it
+	reenter             // acquire it exclusively; nobody but the same process may have it
+	share               // acquire it together with others
+	unshare             // release one shared lease
+	remove              // release all leases of the session
 )
 
-// names are the verbs as items of a bulk answer are called.
+// names has, for each verb, the action that its item in the answer to a bulk request is named after.
 var names = [...]string{"create", "update", "update", "update", "delete"}
 
-// intent is what is asked of one lock.
+// intent is what a client asks of one lock.
 type intent struct {
 	do      verb
 	id      string
-	client  string // as Request.Client
-	source  []byte // of the document that would be created
-	process string // process_id in the source, as it stands there; empty: none
-	same    string // the process_id that the document must have, if it is there
-	guard   int64  // the _seq_no that the document must have; 0: any
-	script  string // as it stands in the request, for the failure's shape
-	bad     *failure
+	client  string   // as Request.Client
+	source  []byte   // the document that the client wants to create
+	process string   // its process_id, in JSON; empty: it has none
+	same    string   // for reenter: the process_id of the holder that lets the client in, in JSON
+	guard   int64    // the _seq_no that the document must have; 0: any
+	script  string   // the client's script; failures quote it
+	bad     *failure // why the request can't be carried out; nil: it can
 }
 
-// The longest that is kept of a request: the lock's document shows it.
+// How long parts of a request may be that are kept in the lock's document.
 const (
 	longestSource  = 1024 // bytes
 	longestProcess = 256
@@ -61,7 +61,7 @@ func (in *intent) create(body []byte) *failure {
 	return in.from(body)
 }
 
-// from takes the document that would be created.
+// from reads the document that the client wants to create.
 func (in *intent) from(source []byte) *failure {
 	in.source = compact(source)
 	process := gjson.GetBytes(source, "process_id")
@@ -75,8 +75,8 @@ func (in *intent) from(source []byte) *failure {
 	return nil
 }
 
-// processOf is a process_id as it stands in an owner: 123 and "123" are told apart by the document only, as in the engine's
-// searches.
+// processOf is a process_id in the form that it has in an owner's name. The number 123 and the string "123" have the same form. The engine's
+// searches don't tell them apart, either.
 func processOf(process gjson.Result) string {
 	if !process.Exists() {
 		return ""
@@ -84,7 +84,8 @@ func processOf(process gjson.Result) string {
 	return string(uri.AppendSegment(nil, process.String()))
 }
 
-// update reads the body of an _update: one of the three scripts of the book, in the syntax of any of the engine's versions.
+// update reads the body of an _update. The book has three scripts: one enters a lock again, one counts a shared lock up, and one counts it
+// down. update recognises each of them in the syntax of all versions of the engine, also if the script is stored in the engine.
 func (in *intent) update(body []byte) *failure {
 	body, err := wholeBody(body)
 	if err != nil {
@@ -116,7 +117,7 @@ func (in *intent) update(body []byte) *failure {
 		"an upsert of a shared lock with a script that counts up, or a script that counts down and deletes at 0")
 }
 
-// scriptOf is the script of an _update with its parameters. The source of a stored one isn't known.
+// scriptOf returns the script of an _update, and its parameters. If the script is stored in the engine, its source isn't known.
 func scriptOf(body gjson.Result) (source string, params gjson.Result, stored bool) {
 	script := body.Get("script")
 	if !script.IsObject() {
@@ -131,7 +132,7 @@ func scriptOf(body gjson.Result) (source string, params gjson.Result, stored boo
 	return source, script.Get("params"), stored
 }
 
-// asserts reports whether a script compares the process_id, and does nothing else.
+// asserts reports whether a script only compares the process_id, and fails if it is another one.
 func asserts(script string) bool {
 	return containsAny(script, "process_id") && containsAny(script, "assert", "throw") && containsAny(script, "'noop'", `"noop"`, "'none'")
 }
@@ -140,6 +141,8 @@ func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
+// reenter reads the upsert and the parameters of a script that compares the process_id. The script compares it with the parameter, if there
+// is one, else with the process_id of the upsert.
 func (in *intent) reenter(upsert, params gjson.Result) *failure {
 	in.do = reenter
 	if f := in.from([]byte(upsert.Raw)); f != nil {
@@ -152,7 +155,7 @@ func (in *intent) reenter(upsert, params gjson.Result) *failure {
 	return nil
 }
 
-// guardOf is the revision that a request names.
+// guardOf reads the _seq_no that a request requires, from its parameters; 0 if it requires none.
 func guardOf(query []byte) (int64, *failure) {
 	if _, ok := uri.Param(query, "version"); ok {
 		return 0, unsupported("their revision is named by if_seq_no, not by version")
@@ -168,19 +171,21 @@ func guardOf(query []byte) (int64, *failure) {
 	return n, nil
 }
 
+// badGuard refuses an if_seq_no that isn't the number of a lock, or is on another request than a deletion.
 func badGuard() *failure {
 	return unsupported("if_seq_no is the _seq_no that the lock was answered with, and guards a deletion")
 }
 
-// named refuses ids that the engine doesn't take.
-func (in *intent) named() *failure {
+// checkID refuses ids that the engine would refuse.
+func (in *intent) checkID() *failure {
 	if in.id == "" || len(in.id) > 512 || !utf8.ValidString(in.id) {
 		return unsupported("an id has from 1 to 512 bytes, and is UTF-8")
 	}
 	return nil
 }
 
-// bulkItems reads a bulk body.
+// bulkItems reads the body of a bulk request. An item that can't be carried out has its failure in bad. If the lines can't be told apart, or
+// an item isn't for the locks, the whole request fails.
 func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 	var list []intent
 	lines := bytes.Lines(body)
@@ -211,7 +216,7 @@ func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 	return list, nil
 }
 
-// actionOf is the one member of an action line.
+// actionOf reads an action line of a bulk body: the name of the action, and its object. The name is empty if the line isn't one.
 func actionOf(line []byte) (op string, action gjson.Result) {
 	if !jsontext.Valid(line) {
 		return "", action
@@ -227,7 +232,7 @@ func actionOf(line []byte) (op string, action gjson.Result) {
 	return "", action
 }
 
-// checkIndex refuses actions on other indices and types: half of the request would be for somebody else.
+// checkIndex refuses actions on other indices and types. The engine would have to carry those out, and one request can't go to both.
 func (c *Compat) checkIndex(action gjson.Result) *failure {
 	if i := action.Get("_index"); i.Exists() && i.String() != c.o.Index {
 		return unsupported("a bulk request of locks is of one index; [" + i.String() + "] is another")
@@ -238,6 +243,7 @@ func (c *Compat) checkIndex(action gjson.Result) *failure {
 	return nil
 }
 
+// item reads one item of a bulk body: its action, and the line behind it.
 func item(op string, action gjson.Result, line []byte) intent {
 	in := intent{id: action.Get("_id").String()}
 	guard := action.Get("if_seq_no")
@@ -258,13 +264,13 @@ func item(op string, action gjson.Result, line []byte) intent {
 	case guard.Exists() && (op != "delete" || guard.Type != gjson.Number || guard.Int() < 1):
 		in.bad = badGuard()
 	default:
-		in.guard, in.bad = guard.Int(), in.named()
+		in.guard, in.bad = guard.Int(), in.checkID()
 	}
 	return in
 }
 
-// wholeBody is the body as a JSON object. Where it isn't one, it may be as the book prints it: without a comma behind the script,
-// and with a line broken within it.
+// wholeBody returns the body, which has to be a JSON object. The book prints some bodies that aren't valid JSON: a comma is missing behind
+// the script, or a string has a line break in it. wholeBody mends these two mistakes. An empty body is {}.
 func wholeBody(body []byte) ([]byte, *failure) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil
@@ -278,11 +284,11 @@ func wholeBody(body []byte) ([]byte, *failure) {
 	return body, nil
 }
 
-// mend puts in the commas that are missing behind strings, objects and arrays, and joins strings that are broken.
+// mend adds the commas that are missing behind strings, objects and arrays, and makes a space of each line break in a string.
 func mend(body []byte) []byte {
 	out := make([]byte, 0, len(body)+4)
-	inside := false // a string
-	ended := false  // a value, or a key
+	inside := false // i is in a string
+	ended := false  // a string, an object or an array has just ended, so a comma or a colon has to follow
 	for i := 0; i < len(body); i++ {
 		c := body[i]
 		switch {
@@ -309,6 +315,7 @@ func mend(body []byte) []byte {
 	return out
 }
 
+// compact takes white space out of a document. It returns a document that isn't valid JSON as it is.
 func compact(source []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Compact(&b, source); err != nil {
