@@ -246,7 +246,7 @@ func (r *result) settle(op *state.Op, t *lockrouter.AskResult, session string) (
 	case op.Do == state.Renew: // the lease ended after the look
 		return true
 	case v == state.Full, v == state.Large, v == state.Share:
-		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock has as many shared leases as it can, or as this client may have", nil}
+		r.fail = &failure{429, lockrouter.TypeFull, "[" + in.id + "]: the lock, or this client, has as many shared leases as it may have", nil}
 	default:
 		h, ok := t.Doc.Conflict(op.Owner, op.Path, op.Mode)
 		same := ok && in.do == reenter && ownedBy(&h, session) && gjson.Get(h.Note, "process_id").Raw == in.same

@@ -77,8 +77,8 @@ func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string)
 	return unsupported("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
 }
 
-// refresh answers a _refresh. Searches for locks always see their present state, so nothing is refreshed for them. The engine may have other
-// types in the index: if there is such an index, the answer is the engine's.
+// refresh answers a _refresh. Searches for locks always see their present state, so nothing is refreshed for them. The engine may have
+// documents of other types in an index of that name. If it has such an index, the answer is the engine's.
 func (c *Compat) refresh(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
 	if c.o.Refresh != nil {
 		status, body, err := c.o.Refresh(ctx, q)

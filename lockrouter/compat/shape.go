@@ -75,8 +75,8 @@ func (in *intent) from(source []byte) *failure {
 	return nil
 }
 
-// processOf is a process_id in the form that it has in an owner's name. The number 123 and the string "123" have the same form. The engine's
-// searches don't tell them apart, either.
+// processOf is a process_id in the form that it has in an owner's name. The number 123 and the string "123" have the same form. The
+// engine's searches don't tell them apart, either.
 func processOf(process gjson.Result) string {
 	if !process.Exists() {
 		return ""
@@ -184,8 +184,8 @@ func (in *intent) checkID() *failure {
 	return nil
 }
 
-// bulkItems reads the body of a bulk request. An item that can't be carried out has its failure in bad. If the lines can't be told apart, or
-// an item isn't for the locks, the whole request fails.
+// bulkItems reads the body of a bulk request. An item that can't be carried out has its failure in bad. If a line can't be read, or an item
+// isn't for the locks, the whole request fails.
 func (c *Compat) bulkItems(body []byte) ([]intent, *failure) {
 	var list []intent
 	lines := bytes.Lines(body)
