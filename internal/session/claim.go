@@ -11,17 +11,18 @@ type claim struct {
 	store *Store
 	key   viewcache.Key
 	since Epoch
-	taken uint64 // the shard's order when the base was taken
+	// takenAt is the shard's order when the base was taken.
+	takenAt uint64
 	// arrived is the shard's order when the write came, before it waited for its base.
 	arrived uint64
 	kind    Kind
 
-	kept   bool // the revision that this write leaves can be a later write's base
-	blind  bool // if the write overwrites a document, its session becomes a blind writer
-	viewed bool // the session's own view is reserved
-	past   bool // the base is from the history; nothing of that is reserved
-	// doubted says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
-	doubted bool
+	leavesBase   bool // the revision that this write leaves can be a later write's base
+	blind        bool // if the write overwrites a document, its session becomes a blind writer
+	reservesView bool // the session's own view is reserved
+	fromHistory  bool // the base is from the history; nothing of that is reserved
+	// outcomeUnknown says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
+	outcomeUnknown bool
 
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several candidates
@@ -30,8 +31,9 @@ type claim struct {
 	again bool
 	// first is the acknowledged write that this one repeats, if its client is known to have given it up. The base may be the view then.
 	first *repeat.Attempt
-	left  bool // a part was written that the engine merges, perhaps by the client that made the reserved read
-	part  bool // sent is a part of a document, and not what the client has seen
+	// leftToEngine says that the engine merges a part, which perhaps the client wrote that made the reserved read.
+	leftToEngine bool
+	sentPart     bool // sent is a part of a document, and not what the client has seen
 
 	viewcache.View        // the reserved view; for a read, only the fields that reads have, too
 	sent, stored   []byte // the bodies of View
@@ -39,11 +41,11 @@ type claim struct {
 
 // reads reports whether an outstanding read is reserved.
 func (c *claim) reads() bool {
-	return !c.viewed && !c.past && (c.kind == KindRead || c.kind == KindAbsent)
+	return !c.reservesView && !c.fromHistory && (c.kind == KindRead || c.kind == KindAbsent)
 }
 
 // guards reports whether the base is a revision that a client has in hand.
-func (c *claim) guards() bool { return c.viewed || c.past || c.reads() }
+func (c *claim) guards() bool { return c.reservesView || c.fromHistory || c.reads() }
 
 // departure returns the claim's write in the form in which the table of pending writes keeps it.
 func (c *claim) departure() repeat.PendingWrite {

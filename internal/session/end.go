@@ -14,7 +14,7 @@ func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 func (b *Base) Delete() { b.acknowledged(Ack{}, true) }
 
 func (b *Base) acknowledged(a Ack, deleted bool) {
-	if b.claim.part {
+	if b.claim.sentPart {
 		a.Sent = nil
 	}
 	if j := b.takeJoined(); j != nil {
@@ -47,7 +47,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 // as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
 func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
-	if c.kept {
+	if c.leavesBase {
 		stored, sent = c.store.bodies(a, ix, now)
 	}
 	k, sh := c.key, c.store.shard(c.key)
@@ -60,12 +60,12 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	} else {
 		sh.Unlose(k)
 	}
-	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.taken) {
+	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.takenAt) {
 		if gone, renewed = ix.Renew(indexstate.Owner(k.Session.Credentials()), gone); renewed {
 			c.since = gone
 		}
 	}
-	if !c.kept {
+	if !c.leavesBase {
 		return nil, renewed
 	}
 	waited := sh.endPending(c)
@@ -110,7 +110,7 @@ func (b *Base) Release() {
 		j.Release()
 	}
 	c := b.end()
-	if !c.kept {
+	if !c.leavesBase {
 		return
 	}
 	c.Failure = c.Contradiction
@@ -124,7 +124,7 @@ func (b *Base) Release() {
 // LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
 // may have made it. But it is less likely to be a later write's base than a read of which nothing was written.
 func (b *Base) LeaveToEngine() {
-	b.claim.left = b.claim.Numbers.Known() // who found no document writes a part to make one, or not at all
+	b.claim.leftToEngine = b.claim.Numbers.Known() // who found no document writes a part to make one, or not at all
 	b.Release()
 }
 
@@ -135,7 +135,7 @@ func (b *Base) Doubt() {
 		j.Doubt()
 	}
 	c := &b.claim
-	c.sent, c.stored, c.Doubt, c.doubted = nil, nil, true, true
+	c.sent, c.stored, c.Doubt, c.outcomeUnknown = nil, nil, true, true
 	b.Release()
 }
 

@@ -64,16 +64,16 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 		r := &e.Reads[d.Read]
 		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
 	case choice.TakeView:
-		c.kind, c.viewed = KindView, true
+		c.kind, c.reservesView = KindView, true
 		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
 	case choice.TakePast:
 		p := &e.Past[d.Read]
-		if c.kind, c.past = KindRead, true; p.Written {
+		if c.kind, c.fromHistory = KindRead, true; p.Written {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
 	case choice.TakeSent: // the view is what the write sends, so that its change doesn't count twice; the caller reads the stored document
-		c.kind, c.sent, c.again, c.part = KindView, bytes.Clone(t.Sent), true, t.On != nil
+		c.kind, c.sent, c.again, c.sentPart = KindView, bytes.Clone(t.Sent), true, t.On != nil
 		c.Numbers = t.lastSent(e)
 	case choice.TakeExplicit:
 		c.kind, c.Numbers = KindExplicit, t.Explicit
@@ -85,8 +85,8 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 // takeFrom takes the base out of the entry, and counts the write as in flight.
 func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
-	c.key, c.kept, c.guessed = t.ownKey(e), true, b.Ambiguous
-	if c.doubted = d.Doubtful; c.doubted {
+	c.key, c.leavesBase, c.guessed = t.ownKey(e), true, b.Ambiguous
+	if c.outcomeUnknown = d.Doubtful; c.outcomeUnknown {
 		e.Repeats.Drop(t.inDoubt)
 	}
 	if t.first != nil && !d.Doubtful { // a write has only one repeat
@@ -119,9 +119,9 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 // reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
 func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	c := &b.claim
-	c.kept = t.Named
+	c.leavesBase = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
-		b.Kind, b.Reason, c.kept = KindLost, why, true
+		b.Kind, b.Reason, c.leavesBase = KindLost, why, true
 	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; copies are younger
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	}
@@ -129,7 +129,7 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	if !t.k.Session.IsOfHolder() {
 		t.count(b.Kind)
 	}
-	if c.kept && !t.s.dryRun {
+	if c.leavesBase && !t.s.dryRun {
 		c.key.Ref = t.k.Ref.Clone()
 		t.sh.startPending(c)
 	}

@@ -64,7 +64,7 @@ func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
 // reserveGuard makes a noted revision the base. Its body isn't known.
 func (t *selection) reserveGuard(e *viewcache.Entry, m note.Note, b *Base) {
 	c := &b.claim
-	c.kind, c.kept, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
+	c.kind, c.leavesBase, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers
 	b.Kind = KindRead
 	switch {

@@ -28,11 +28,11 @@ type selection struct {
 	quiet    bool           // nothing shows that several clients work on the document at once
 	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
 
-	client  context.Context // of the request; nil: the call never waits
-	attempt *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
-	looked  bool            // the write has looked for a base before
-	arrived uint64          // the order of the newest read when it first did
-	now     int64
+	client       context.Context // of the request; nil: the call never waits
+	attempt      *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
+	lookedBefore bool            // the write has looked for a base before
+	arrived      uint64          // the order of the newest read when it first did
+	now          int64
 
 	extends seenBody // a revision whose content is all in the write, if the base may be a recollection; zero: none
 

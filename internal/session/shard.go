@@ -66,7 +66,7 @@ func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
 
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, waited, reserved := c.key, sh.endPending(c), c.viewed || c.reads() || c.past && c.doubted
+	k, waited, reserved := c.key, sh.endPending(c), c.reservesView || c.reads() || c.fromHistory && c.outcomeUnknown
 	sh.Get(k, gone, now)
 	if waited != nil && (c.again || reserved) {
 		sh.handOver(*c, waited)
@@ -94,12 +94,12 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 // has read since.
 func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
-	case !c.viewed && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
-		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.left)
-	case c.viewed && e.NewestView <= c.Order:
+	case !c.reservesView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
+		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.leftToEngine)
+	case c.reservesView && e.NewestView <= c.Order:
 		sh.See(e, c.View, c.stored, c.sent)
 	}
-	if a := c.attempt; c.doubted && a != nil {
+	if a := c.attempt; c.outcomeUnknown && a != nil {
 		e.Repeats.Doubt(a, c.Numbers)
 	}
 	sh.Settled(e)

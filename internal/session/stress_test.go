@@ -48,7 +48,7 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if b.Kind != KindRead || b.claim.past { // what was used up may be a base again, as a guess
+				if b.Kind != KindRead || b.claim.fromHistory { // what was used up may be a base again, as a guess
 					b.Commit(Ack{Stored: rev(1000, `{"n":1}`), Sent: []byte(`{"n":1}`), Created: true})
 					continue
 				}

@@ -111,7 +111,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
-	b.claim.taken = t.sh.Order
+	b.claim.takenAt = t.sh.Order
 	if !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // the session stays blind while it writes documents that it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
@@ -152,8 +152,8 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 // try is under way, it returns a channel to wait for.
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
-	if !t.looked {
-		t.looked, t.Before, t.arrived = true, t.sh.Order, t.sh.Order
+	if !t.lookedBefore {
+		t.lookedBefore, t.Before, t.arrived = true, t.sh.Order, t.sh.Order
 		if a != nil {
 			a.Begin(t.client, t.now, t.Before)
 		}
