@@ -70,7 +70,7 @@ func (w *Write) New(sent []byte) intent.Intent {
 // Partial is the intent of a client that sends a part. made is the document that the client has seen, with the part in it; nil: not
 // known.
 func (w *Write) Partial(made []byte) *intent.Partial {
-	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, First: w.Part.First, Recreate: w.Rule.RecreateMissing,
+	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, Initial: w.Part.Initial, Recreate: w.Rule.RecreateMissing,
 		Merger: w.merger(), Room: w.Room}
 }
 

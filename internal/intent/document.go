@@ -76,7 +76,7 @@ func (d *Document) Next(cur doc.Revision) (Draft, error) {
 	asSent := cur.Numbers == d.Base.Numbers && bytes.Equal(r.Doc, d.Sent)
 	return Draft{
 		Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, From: cur.Source,
-		Overwrote: r.Overwritten, More: r.OverwrittenMore, Echo: r.Echo,
+		Overwrote: r.Overwritten, OverwroteMore: r.OverwrittenMore, Echo: r.Echo,
 	}, nil
 }
 

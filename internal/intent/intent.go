@@ -14,10 +14,10 @@ import (
 
 // Intent is what a client wants of one document. Its methods are pure functions, and safe for concurrent use.
 type Intent interface {
-	// Next is what shall stand in place of cur. It is called again, with a newer revision, after each conflict. A cur without
-	// numbers and without a source is a document that isn't there; one with a source alone is what the changes before it in a
-	// shared write make of the document. Errors are this package's and those of packages merge and edit; none of them is a reason to try
-	// again with the same cur, but ErrUnread.
+	// Next returns what shall stand in place of cur. The caller calls it again after each conflict, with a newer revision. If there is no
+	// document, cur has neither numbers nor a source. In a write that several changes share, cur has a source and no numbers: it is the
+	// draft of the change before. Errors are those of this package, and of packages merge and edit. After ErrUnread the caller calls again
+	// with the source of the same revision. After other errors, a call with the same cur is of no use.
 	Next(cur doc.Revision) (Draft, error)
 	// Merges reports whether Next(cur) joins the client's change with changes that the client hasn't seen.
 	Merges(cur doc.Revision) bool
@@ -29,16 +29,16 @@ type Intent interface {
 // Draft is what shall stand in place of a revision.
 type Draft struct {
 	Body      []byte // the document; nil for a delete
-	Part      Part   // what of Body goes, as the `doc` of an _update; nil: all of it
+	Part      Part   // the part of Body that is sent, as the `doc` of an _update; nil: all of Body is sent
 	Delete    bool
-	Unchanged bool // the revision says that already
+	Unchanged bool // the revision has this content already
 	AsSent    bool // Body is what the client sent, in place of what the client has seen
 	// From is the document to which an edit was applied, or into which a document was merged. Edited is the edit's result before a rule's
 	// transform.
 	From, Edited  []byte
 	Overwrote     []string // JSON Pointers of others' values that the draft replaces
-	More          int      // how many there are beyond Overwrote
-	Echo          bool     // the base is a guess, and what it would have count twice counts once
+	OverwroteMore int      // how many there are beyond Overwrote
+	Echo          bool     // a change that both sides seem to have made counts once: see merge.Result
 	Untransformed bool     // the rule's transform couldn't be applied
 }
 

@@ -14,8 +14,9 @@ type Partial struct {
 	Part Part
 	// Made is the document that the client has seen, with the part in it: nil if that isn't known.
 	Made []byte
-	// First is made where there is no document; nil is nothing. Recreate says that it is made also where the client saw one.
-	First    []byte
+	// Initial is the document that is created if there is none; nil: none is created. Recreate says that it is created also if the client has
+	// seen a document, which somebody has deleted since.
+	Initial  []byte
 	Recreate bool
 	Merger   Merger
 	Room     tree.Room // for applying the part; nil: there is no limit
@@ -26,16 +27,16 @@ type Partial struct {
 // document that isn't there.
 func (p *Partial) Next(cur doc.Revision) (Draft, error) {
 	switch {
-	case absent(cur) && p.First == nil:
+	case absent(cur) && p.Initial == nil:
 		return Draft{}, doc.ErrMissing
 	case p.Base.is(cur) && absent(cur):
-		return Draft{Body: p.First, AsSent: true}, nil
+		return Draft{Body: p.Initial, AsSent: true}, nil
 	case p.Base.is(cur):
 		return Draft{Body: p.Made, Part: p.Part, AsSent: true}, nil
 	case absent(cur) && !p.Recreate:
 		return Draft{}, ErrDeleted
 	case absent(cur):
-		return Draft{Body: p.First}, nil
+		return Draft{Body: p.Initial}, nil
 	case unread(cur):
 		return Draft{}, ErrUnread
 	case !p.Base.Known():
@@ -55,7 +56,7 @@ func (p *Partial) replayed(current []byte) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, More: r.OverwrittenMore, Echo: r.Echo}, nil
+	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, OverwroteMore: r.OverwrittenMore, Echo: r.Echo}, nil
 }
 
 // Merges implements Intent.

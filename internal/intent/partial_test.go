@@ -72,10 +72,10 @@ func TestAPartNeedsWhatItsClientHasSeen(t *testing.T) {
 		"numbers alone":            {Partial{Base: Base{Numbers: at, Stored: true}}, revision(5, ""), nil, ""},
 		"another revision, unread": {*partial(t, `{}`, `{"l":[2]}`), revision(6, ""), ErrUnread, ""},
 		"gone":                     {*partial(t, `{}`, `{"l":[2]}`), doc.Revision{}, doc.ErrMissing, ""},
-		"gone, with an upsert":     {Partial{Base: Base{Numbers: at, Stored: true}, First: first}, doc.Revision{}, ErrDeleted, ""},
-		"gone, and made again":     {Partial{Base: Base{Numbers: at, Stored: true}, First: first, Recreate: true}, doc.Revision{}, nil, `{"l":[1]}`},
-		"absent, and made":         {Partial{Base: Base{Absent: true}, First: first, Made: first}, doc.Revision{}, nil, `{"l":[1]}`},
-		"made by others meanwhile": {Partial{Base: Base{Absent: true}, First: first, Made: first}, revision(1, `{"l":[2],"b":1}`), nil, `{"l":[2,1],"b":1}`},
+		"gone, with an upsert":     {Partial{Base: Base{Numbers: at, Stored: true}, Initial: first}, doc.Revision{}, ErrDeleted, ""},
+		"gone, and made again":     {Partial{Base: Base{Numbers: at, Stored: true}, Initial: first, Recreate: true}, doc.Revision{}, nil, `{"l":[1]}`},
+		"absent, and made":         {Partial{Base: Base{Absent: true}, Initial: first, Made: first}, doc.Revision{}, nil, `{"l":[1]}`},
+		"made by others meanwhile": {Partial{Base: Base{Absent: true}, Initial: first, Made: first}, revision(1, `{"l":[2],"b":1}`), nil, `{"l":[2,1],"b":1}`},
 	} {
 		if c.p.Part == nil {
 			c.p.Part = Part(first)

@@ -23,14 +23,14 @@ type Edit interface {
 
 // Patch is an edit of the document as it is, so it needs no base.
 type Patch struct {
-	Edit   Edit
-	Upsert bool        // a document that isn't there is made
-	First  []byte      // of what; nil is {}, with the edit applied
-	Always bool        // an edit that changes nothing is written, too
-	New    bool        // only where there is no document
-	Guard  doc.Numbers // the client's own; the zero value is none
-	Gone   error       // what a document is that isn't there and isn't made; nil is doc.ErrMissing
-	Source InputSource
+	Edit           Edit
+	Upsert         bool        // if there is no document, one is created
+	Initial        []byte      // the document that Upsert creates; nil: {} with the edit applied
+	WriteUnchanged bool        // an edit that changes nothing is written, too
+	OnlyNew        bool        // if there is a document, that is an error
+	Guard          doc.Numbers // the client's own; the zero value is none
+	MissingError   error       // the error if there is no document, and none is created; nil: doc.ErrMissing
+	Source         InputSource
 }
 
 // Next implements Intent. ErrMissing (of package doc) is a patch of a document that isn't there.
@@ -39,21 +39,21 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 	switch there := !absent(cur); {
 	case unread(cur):
 		return Draft{}, ErrUnread
-	case there && p.New:
+	case there && p.OnlyNew:
 		return Draft{}, ErrExists
 	case p.Guard.Known() && cur.Numbers != p.Guard && (there || p.Upsert):
 		return Draft{}, &MovedError{Guard: p.Guard, Current: cur.Numbers}
-	case !there && !p.Upsert && p.Gone != nil:
-		return Draft{}, p.Gone
+	case !there && !p.Upsert && p.MissingError != nil:
+		return Draft{}, p.MissingError
 	case !there && !p.Upsert:
 		return Draft{}, doc.ErrMissing
 	case !there:
-		if from = p.First; from == nil {
+		if from = p.Initial; from == nil {
 			from = []byte("{}")
 		}
 	}
 	d := Draft{From: cur.Source, Edited: from}
-	if cur.Source != nil || p.First == nil {
+	if cur.Source != nil || p.Initial == nil {
 		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
 		if err == nil && !jsontext.LooksLikeObject(after) {
 			err = tree.ErrNotObject
@@ -77,7 +77,7 @@ func unapplied(err error) error {
 
 // Idle reports whether the edit, with the rule's transform, has changed nothing, so that nothing is written.
 func (p *Patch) Idle(before, after []byte) bool {
-	return before != nil && !p.Always && p.Edit.Same(before, after, p.Source.Inputs(before).Room)
+	return before != nil && !p.WriteUnchanged && p.Edit.Same(before, after, p.Source.Inputs(before).Room)
 }
 
 // Merges implements Intent: a patch is never stale.

@@ -114,9 +114,9 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room
 	}
 	refusal = p.readQuery(op)
 	if p.Upsert {
-		p.First = p.Incoming // the doc counts more than an upsert
+		p.Initial = p.Incoming // the doc counts more than an upsert
 	}
-	p.Upsert = p.First != nil
+	p.Upsert = p.Initial != nil
 	return p, refusal, true
 }
 
@@ -129,13 +129,13 @@ func (p *Request) member(name string, v gjson.Result) bool {
 		p.Edit, p.Incoming = intent.Part(v.Raw), []byte(v.Raw)
 		return v.IsObject() && alone
 	case "upsert":
-		p.First = []byte(v.Raw)
+		p.Initial = []byte(v.Raw)
 		return v.IsObject()
 	case "doc_as_upsert":
 		p.Upsert = v.Bool()
 		return flag
 	case "detect_noop":
-		p.Always = !v.Bool()
+		p.WriteUnchanged = !v.Bool()
 		return flag
 	case "_source":
 		p.Shows, p.ShowsByBody = respond.All(v.Bool()), true
@@ -233,8 +233,8 @@ func (p *Request) readGuard(q []byte) (refusal *respond.Answer) {
 func (p *Request) Makes(base []byte) ([]byte, error) {
 	switch {
 	case base != nil:
-	case p.First != nil:
-		return p.First, nil
+	case p.Initial != nil:
+		return p.Initial, nil
 	default:
 		base = []byte("{}")
 	}

@@ -18,7 +18,7 @@ import (
 // otherwise.
 func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []byte) []byte {
 	_, upserts := uri.Param(op.Query, "doc_as_upsert")
-	if first == nil && !upserts && p.First == nil && bytes.Equal(part, p.Incoming) {
+	if first == nil && !upserts && p.Initial == nil && bytes.Equal(part, p.Incoming) {
 		return body
 	}
 	out := []byte(`{"doc":`)

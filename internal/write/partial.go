@@ -91,14 +91,14 @@ func (c *change) seePart() {
 // the patch; if more is stored than the client has seen, it refuses the patch.
 func (s *Service) rebasePatch(c *change) {
 	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.Rule.RecreateMissing {
-		c.patch.Upsert, c.patch.Gone = false, intent.ErrDeleted
+		c.patch.Upsert, c.patch.MissingError = false, intent.ErrDeleted
 	}
 	switch {
 	case c.guard.Known(): // the client's own
 	case c.BaseKnown() && !c.Base.Doubtful && !c.Rule.FailConflict:
 		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.viewWithPart)}
 	case c.Base.Kind == session.KindAbsent:
-		c.patch.New = true
+		c.patch.OnlyNew = true
 	case !c.ViewIsStored():
 		c.patch.Edit, c.Outcome.Reason = intent.Stale{}, outcome.ReasonNumbers
 	default:

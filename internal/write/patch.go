@@ -28,7 +28,7 @@ import (
 // whole document.
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.Op, c.Fields)
-	c.intents.Patch, p.Source, p.New = p, &c.intents, c.OnlyNew
+	c.intents.Patch, p.Source, p.OnlyNew = p, &c.intents, c.OnlyNew
 	c.out.AsDocument(p.Media, patch.Params...)
 	if p.Guard.Known() {
 		c.guard = p.Guard

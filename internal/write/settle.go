@@ -80,7 +80,7 @@ func (c *change) mayBeRewritten() bool {
 
 // note puts what the draft says of the change into its outcome.
 func (c *change) note() {
-	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.More
+	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.OverwroteMore
 	c.Outcome.Ambiguous = c.Outcome.Ambiguous || c.draft.Echo
 	if c.intents.Transformer() != nil {
 		c.Outcome.Untransformed = c.draft.Untransformed

@@ -100,7 +100,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		return
 	}
 	unguarded := p.Patch
-	unguarded.Guard, unguarded.New, unguarded.Always = doc.Numbers{}, false, true
+	unguarded.Guard, unguarded.OnlyNew, unguarded.WriteUnchanged = doc.Numbers{}, false, true
 	d, err := unguarded.Next(saw)
 	if err != nil {
 		return
