@@ -230,8 +230,10 @@ func TestTheEngineInMemoryAnswersThroughTheDoor(t *testing.T) {
 	if a := r.ask(t, "PUT", "/_lock/global/reindex", `{"owner":"job-7"}`); a.Status != 200 && a.Status != 201 {
 		t.Errorf("a lock is answered %d", a.Status)
 	}
-	if n := strings.Count(r.log.String(), "level=WARN"); n != 1 {
-		t.Errorf("%d warnings instead of one, that all is lost at the end:\n%s", n, r.log)
+	for line := range strings.Lines(r.log.String()) {
+		if strings.Contains(line, "level=WARN") && strings.Contains(line, "lock") {
+			t.Errorf("a warning of what the engine in memory lacks: %s", line)
+		}
 	}
 	for metrics := ""; !strings.Contains(metrics, `optimist_requests_total{code="2xx",op="index"} 1`); { // counted after its answer
 		_, metrics = r.get(t, "/metrics")
