@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"optimist/internal/enginetest"
 )
 
 // TestWritesAreGuardedAndCounted: two clients that read the same revision both keep their change, and the metrics tell of it.
 func TestWritesAreGuardedAndCounted(t *testing.T) {
-	r := serveFor(t, "", "sessions: {memory: 1MiB}\nrules: [{name: shop, merge: {paths: {/stock: sum}}}]")
+	r := serveFor(t, enginetest.Serve(t), "sessions: {memory: 1MiB}\nrules: [{name: shop, merge: {paths: {/stock: sum}}}]")
 	ask := func(session, method, path, body string) string {
 		t.Helper()
 		a := r.ask(t, method, path, body, "Optimist-Session", session)

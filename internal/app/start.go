@@ -77,7 +77,7 @@ func (a *App) listen(c *config.Config) (err error) {
 	return nil
 }
 
-// settledFor is how long the sessions of a settled App have been there when it starts: longer than anything is remembered.
+// settledFor is how long the sessions of a settled App seem to have been there when it starts: longer than anything is remembered.
 const settledFor = 1000 * time.Hour
 
 // openSessions makes what remembers reads and performs writes.
@@ -89,7 +89,7 @@ func (a *App) openSessions(c *config.Config) error {
 			return writes.Catalog().Others(index, credentials)
 		}}
 	var ahead atomic.Int64
-	if a.o.Settled {
+	if a.o.Settled || a.o.InMemory { // nobody can have read from an engine in memory before the start: it is new
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	}
 	if a.openNotes(c); a.notes != nil {
