@@ -110,7 +110,7 @@ const (
 )
 
 // A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
-const enough = 12
+const enough = 24
 
 func (w *weighing) compareMembers(theirs *Digest) {
 	a, b := w.mine.members, theirs.members

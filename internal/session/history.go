@@ -43,7 +43,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	}
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Spent = reads[i].Spent
+		c.Spent = t.On != nil && reads[i].Spent // a whole document may be another client's, which has this read in hand
 		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
