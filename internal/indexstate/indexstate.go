@@ -207,8 +207,7 @@ type Index[W comparable] struct {
 	wrote        atomic.Bool
 	used         atomic.Int64
 	acknowledged atomic.Uint64
-	traces       tally // whether the trace of a write tells its base
-	parts        tally // whether parts are nothing but changes
+	traces       traces
 
 	*clients[W]
 }
@@ -298,3 +297,9 @@ func (ix *Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now
 
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix *Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
+
+// Traced notes a write of which content shows whether its trace tells its base.
+func (ix *Index[W]) Traced(tells bool) { ix.traces.add(tells) }
+
+// TracesTell reports whether the trace of a write tells its base, as far as is known.
+func (ix *Index[W]) TracesTell() bool { return ix.traces.tell() }

@@ -31,7 +31,7 @@ func (w *weighing) partOf(cs []Candidate) Part {
 		case !w.plain() || cs[i].Spent || v.absent || v.unknown || v.far:
 		case v.restated > 0:
 			p = PartRestates
-		case !w.adds(v):
+		case v.edits > 0 && !w.adds(v):
 			return PartChanges
 		}
 	}
@@ -50,4 +50,24 @@ func (w *weighing) chargeRestated() {
 			w.verdicts[i].price += w.verdicts[i].restated
 		}
 	}
+}
+
+// AddPart notes what a part has shown.
+func (p *Patterns) AddPart(part Part) {
+	switch part {
+	case PartChanges:
+		p.changing++
+	case PartRestates:
+		p.restating++
+	case PartUnknown:
+	}
+	if p.changing+p.restating > enoughChanges {
+		p.changing, p.restating = p.changing/2, p.restating/2
+	}
+}
+
+// partsAreChanges reports whether parts hold what their clients change and nothing else, as far as is known. Nearly all have to show it,
+// and more than a few. p may be nil.
+func (p *Patterns) partsAreChanges() bool {
+	return p != nil && p.changing >= 8 && 16*p.restating <= p.changing
 }

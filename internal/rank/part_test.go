@@ -6,6 +6,42 @@ func partOf(body string) Sent {
 	return Sent{Body: []byte(body), On: func([]byte) ([]byte, error) { return nil, nil }}
 }
 
+// changing are the habits of clients whose parts hold what they change and nothing else.
+func changing() *Patterns {
+	var p Patterns
+	for range 8 {
+		p.AddPart(PartChanges)
+	}
+	return &p
+}
+
+func TestPartsAreChangesOnceEnoughShowIt(t *testing.T) {
+	var p Patterns
+	for i, step := range []struct {
+		part Part
+		n    int
+		want bool
+	}{
+		{PartChanges, 7, false}, // too few
+		{PartUnknown, 9, false},
+		{PartChanges, 25, true},
+		{PartRestates, 2, true},  // a client that sets what is set already
+		{PartRestates, 1, false}, // so many are clients that send more than they change
+		{PartChanges, 100, true},
+		{PartRestates, 20, false},
+	} {
+		for range step.n {
+			p.AddPart(step.part)
+		}
+		if got := p.partsAreChanges(); got != step.want {
+			t.Errorf("step %d: parts are changes: %v", i, got)
+		}
+	}
+	if (*Patterns)(nil).partsAreChanges() {
+		t.Error("nothing is known")
+	}
+}
+
 func TestAPartOfChangesHasNoBaseThatSaysThemAlready(t *testing.T) {
 	cs := []Candidate{heldAt(1, `{"status":"open","by":"ada","n":1}`), heldAt(2, `{"status":"solved","by":"bob","n":2}`)}
 	for name, c := range map[string]struct {
@@ -19,12 +55,14 @@ func TestAPartOfChangesHasNoBaseThatSaysThemAlready(t *testing.T) {
 		"a part that says more than its changes":    {`{"status":"open","by":"bob"}`, true, 0},
 	} {
 		sent := partOf(c.part)
-		sent.Changes = c.changes
+		if c.changes {
+			sent.Patterns = changing()
+		}
 		if got := Likeliest(cs, sent); got.Best != c.want {
 			t.Errorf("%s: %+v, want %d", name, got, c.want)
 		}
 	}
-	whole := Sent{Body: []byte(`{"status":"open","by":"ada","n":1}`), Changes: true}
+	whole := Sent{Body: []byte(`{"status":"open","by":"ada","n":1}`), Patterns: changing()}
 	if got := Likeliest(cs, whole); got.Best != 0 {
 		t.Errorf("%+v: a document isn't a part", got)
 	}

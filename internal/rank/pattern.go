@@ -14,6 +14,8 @@ import (
 type Patterns struct {
 	known [maxPatterns]frequency
 	total int
+	// Of parts of the document: how many may hold nothing but changes, and how many hold more. See Part.
+	changing, restating int32
 }
 
 // frequency is how often a pattern was seen.

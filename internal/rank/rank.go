@@ -16,8 +16,6 @@ type Sent struct {
 	Patterns *Patterns
 	// Quiet says that nothing shows that several clients work on the document at once.
 	Quiet bool
-	// Changes says that a part holds what its client changes and nothing else, as far as earlier parts show.
-	Changes bool
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -51,7 +49,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	byContent := likeliest(verdicts)
 	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs)}
-	if sent.Changes && c.Part != PartRestates {
+	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}
 	if !sent.Misled {

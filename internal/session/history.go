@@ -70,7 +70,6 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
 		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.quiet, Misled: t.inTrace && !t.traced,
-		Changes: t.On != nil && t.ix.PartsAreChanges(),
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
@@ -122,14 +121,14 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	if c.Behind {
 		e.Crowd.Met()
 	}
+	if e.Patterns == nil && (c.Certain || c.Part != rank.PartUnknown) {
+		e.Patterns = new(rank.Patterns)
+	}
 	if c.Certain {
-		if e.Patterns == nil {
-			e.Patterns = new(rank.Patterns)
-		}
 		e.Patterns.Add(c.Pattern)
 	}
 	if c.Part != rank.PartUnknown {
-		t.ix.PartSeen(c.Part == rank.PartChanges)
+		e.Patterns.AddPart(c.Part)
 	}
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(c.Traces == rank.TraceTells)

@@ -530,6 +530,27 @@ func TestALoneClientSetsAValueBack(t *testing.T) {
 	}
 }
 
+// Client A has read the document, client B sets values by a part, client C reads, and A saves the whole document. A's read is its base,
+// although it was reserved for B's part meanwhile.
+func TestAPartTakesNoBaseOfAWholeDocument(t *testing.T) {
+	for name, c := range map[string]struct{ doc, part, save, want string }{
+		"a flag":   {`{"done":false,"title":"x"}`, `{"done":true}`, `{"done":false,"title":"by a"}`, `{"done":true,"title":"by a"}`},
+		"a number": {`{"prio":1,"title":"x"}`, `{"prio":2}`, `{"prio":1,"title":"by a"}`, `{"prio":2,"title":"by a"}`},
+		"a text":   {`{"status":"open","title":"x"}`, `{"status":"solved"}`, `{"status":"open","title":"by a"}`, `{"status":"solved","title":"by a"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", c.doc)
+			all := w.stranger()
+			all.read("1")
+			has(t, all.send("POST", update1, `{"doc":`+c.part+`}`), 200, "")
+			all.read("1")
+			has(t, all.save("1", c.save), 200, "merged;attempts=2;base=session")
+			same(t, w.stored("1"), c.want)
+		})
+	}
+}
+
 // Nor does it take that of a client which has found no document, though it would make one.
 func TestAPartThatMakesADocumentTakesNobodysRead(t *testing.T) {
 	w := newWorld(t, "")

@@ -30,27 +30,3 @@ func TestTracesTellUntilContentSpeaksAgainstIt(t *testing.T) {
 		t.Error("another index has another application")
 	}
 }
-
-func TestPartsAreChangesOnceEnoughShowIt(t *testing.T) {
-	ix := New[int](1000).Index("shop", Owner{}, 0)
-	for i, step := range []struct {
-		changes bool
-		n       int
-		want    bool
-	}{
-		{true, 7, false}, // too few
-		{true, 1, true},
-		{true, 24, true},
-		{false, 2, true},  // a client that sets what is set already
-		{false, 1, false}, // so many are clients that send more than they change
-		{true, 100, true},
-		{false, 20, false},
-	} {
-		for range step.n {
-			ix.PartSeen(step.changes)
-		}
-		if got := ix.PartsAreChanges(); got != step.want {
-			t.Errorf("step %d: parts are changes: %v", i, got)
-		}
-	}
-}
