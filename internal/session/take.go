@@ -110,6 +110,7 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
+	t.dropOldInheritance() // before the entry is looked up: it may drop the entry
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.takenAt = t.sh.Order
 	if !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
@@ -148,6 +149,17 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	return nil, nil
 }
 
+// dropOldInheritance gives back what the first try has left for this write, if it is too old to be a base.
+func (t *selection) dropOldInheritance() {
+	if t.attempt == nil || t.s.dryRun {
+		return
+	}
+	c, gone := t.sh.inheritances[t.attempt], t.ix.Gone()
+	if c != nil && (c.since < gone || t.now-c.At >= int64(t.s.o.MaxAge)) {
+		t.sh.release(t.sh.takeInheritance(t.attempt), gone, t.now)
+	}
+}
+
 // followFirst is for a write that may repeat another. If the first try has given its base back for it, followFirst takes that. If the first
 // try is under way, it returns a channel to wait for.
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
@@ -162,13 +174,9 @@ func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wai
 		return false, nil
 	}
 	if c := t.sh.takeInheritance(a); c != nil {
-		if gone := t.ix.Gone(); c.since < gone || t.now-c.At >= int64(t.s.o.MaxAge) {
-			t.sh.release(c, gone, t.now) // it is too old to be a base
-		} else {
-			b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
-			t.fillBase(b)
-			return true, nil
-		}
+		b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
+		t.fillBase(b)
+		return true, nil
 	}
 	wait = a.Follow(f, t.now)
 	t.Before = a.Before()
