@@ -19,7 +19,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/client"
-	"optimist/internal/config"
+	"optimist/internal/configtest"
 	"optimist/internal/embedded"
 	"optimist/internal/enginetest"
 	"optimist/internal/es"
@@ -215,14 +215,7 @@ func guarding(t *testing.T, engine string, sessions *session.Store, id client.Id
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"), config.Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := rule.FromConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, set := configtest.Compile(t, "version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n")
 	es := &es.Client{Upstream: nodes}
 	g := New(Options{
 		Rules: rule.NewSwitch(rule.Guard, set), Upstream: nodes, Sessions: sessions, MaxBody: 1 << 20, Carrier: nodes, Documents: es, Metrics: new(obs.Metrics),

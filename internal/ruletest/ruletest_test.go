@@ -8,24 +8,10 @@ import (
 	"testing"
 
 	"optimist/internal/config"
-	"optimist/internal/rule"
+	"optimist/internal/configtest"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/tree"
 )
-
-// compiled are the rules of a configuration.
-func compiled(t testing.TB, rules string) (*config.Config, *rule.Set) {
-	t.Helper()
-	cfg, err := config.Parse("optimist.yaml", []byte(rules), config.Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := rule.FromConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg, set
-}
 
 // results runs all tests of a file.
 func results(t *testing.T, rules, name, tests string) *Report {
@@ -35,7 +21,7 @@ func results(t *testing.T, rules, name, tests string) *Report {
 		t.Fatal(err)
 	}
 	r := new(Runner)
-	r.Config, r.Rules = compiled(t, rules)
+	r.Config, r.Rules = configtest.Compile(t, rules)
 	defer r.Close()
 	report := new(Report)
 	for i := range f.Tests {

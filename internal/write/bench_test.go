@@ -7,13 +7,12 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
-	"optimist/internal/config"
+	"optimist/internal/configtest"
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/learn"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -57,14 +56,7 @@ func (c *calm) Do(_ context.Context, r *upstream.Request) (*upstream.Response, e
 
 // benchRequest is a client's PUT as the door hands it in.
 func benchRequest(b *testing.B, more ...wire.Field) *Request {
-	cfg, err := config.Parse("bench.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"), config.Overrides{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	set, err := rule.FromConfig(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	_, set := configtest.Compile(b, "version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n")
 	op := &api.Op{}
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), op)
 	return &Request{

@@ -17,7 +17,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
-	"optimist/internal/config"
+	"optimist/internal/configtest"
 	"optimist/internal/doc"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
@@ -113,14 +113,7 @@ func (p *parker) Received() (*upstream.Response, error) {
 // newWorld starts one whose rules come from YAML; none is the default rule.
 func newWorld(t *testing.T, rules string) *world {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte("version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules), config.Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := rule.FromConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, set := configtest.Compile(t, "version: 1\nupstream: {urls: [http://127.0.0.1:1]}\n"+rules)
 	w := &world{t: t, engine: &engine{Engine: embedded.New(embedded.Options{})}, rules: set}
 	// The store is older than its sessions' age: a write of which nothing is known isn't one whose base a restart has lost.
 	now := time.Now()
