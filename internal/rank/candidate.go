@@ -44,7 +44,7 @@ type verdict struct {
 	keys     int     // the part of price for keys that others have put in
 	edits    int     // how many changes there are
 	from, to int     // where they are in weighing.changes
-	restated int     // what it costs to have sent values of a part as they were
+	restated int     // what it costs to have sent values of a plain part as they were
 	moved    float64 // the sum of how far numbers were moved
 }
 

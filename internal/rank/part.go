@@ -12,23 +12,26 @@ const (
 	PartRestates      // there is no such revision
 )
 
-// restate notes that the client would have sent a value that the candidate has already.
+// plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
+func (w *weighing) plain() bool { return w.part && len(w.mine.parts) == 0 }
+
+// restate notes that the client would have sent a value, in a plain part, that the candidate has already.
 func (w *weighing) restate(m *member) {
-	if w.part && !m.container {
+	if w.plain() && !m.container {
 		v := &w.verdicts[w.at]
 		v.restated += 2*int(m.weight) + 1 // more than for setting it back to that
 	}
 }
 
-// plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
-func (w *weighing) plain() bool { return w.part && len(w.mine.parts) == 0 }
-
 // partOf returns what the part shows. A client changes a revision that it has in hand.
 func (w *weighing) partOf(cs []Candidate) Part {
 	p := PartUnknown
+	if !w.plain() {
+		return p
+	}
 	for i := range cs {
 		switch v := &w.verdicts[i]; {
-		case !w.plain() || cs[i].Spent || v.absent || v.unknown || v.far:
+		case cs[i].Spent || v.absent || v.unknown || v.far:
 		case v.restated > 0:
 			p = PartRestates
 		case v.edits > 0 && !w.adds(v):
@@ -45,15 +48,12 @@ func (w *weighing) adds(v *verdict) bool {
 
 // chargeRestated adds the price of what the client would have sent as it was.
 func (w *weighing) chargeRestated() {
-	if w.plain() {
-		for i := range w.verdicts {
-			w.verdicts[i].price += w.verdicts[i].restated
-		}
+	for i := range w.verdicts {
+		w.verdicts[i].price += w.verdicts[i].restated
 	}
 }
 
-// AddPart notes what a part has shown.
-func (p *Patterns) AddPart(part Part) {
+func (p *Patterns) addPart(part Part) {
 	switch part {
 	case PartChanges:
 		p.changing++

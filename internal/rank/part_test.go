@@ -10,7 +10,7 @@ func partOf(body string) Sent {
 func changing() *Patterns {
 	var p Patterns
 	for range 8 {
-		p.AddPart(PartChanges)
+		p.addPart(PartChanges)
 	}
 	return &p
 }
@@ -31,7 +31,7 @@ func TestPartsAreChangesOnceEnoughShowIt(t *testing.T) {
 		{PartRestates, 20, false},
 	} {
 		for range step.n {
-			p.AddPart(step.part)
+			p.addPart(step.part)
 		}
 		if got := p.partsAreChanges(); got != step.want {
 			t.Errorf("step %d: parts are changes: %v", i, got)

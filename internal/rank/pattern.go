@@ -32,8 +32,16 @@ const (
 	enoughChanges = 128
 )
 
-// Add notes a change whose base is beyond doubt.
-func (p *Patterns) Add(pattern uint64) {
+// Learn notes what a choice has shown.
+func (p *Patterns) Learn(c *Choice) {
+	if c.Certain {
+		p.add(c.Pattern)
+	}
+	p.addPart(c.Part)
+}
+
+// add notes a change whose base is beyond doubt.
+func (p *Patterns) add(pattern uint64) {
 	if p.total++; p.total > enoughChanges {
 		p.total = 0
 		for i := range p.known {

@@ -46,7 +46,7 @@ func (p *Patterns) learn(t *testing.T, base, sent string) {
 		if got.Best != 0 || !got.Certain {
 			t.Fatalf("%s: %+v", sent, got)
 		}
-		p.Add(got.Pattern)
+		p.add(got.Pattern)
 	}
 }
 
@@ -56,10 +56,10 @@ func TestRarePatternsAreDear(t *testing.T) {
 		t.Errorf("%d of what isn't known", got)
 	}
 	for range 90 {
-		p.Add(1)
+		p.add(1)
 	}
 	for range 10 {
-		p.Add(2)
+		p.add(2)
 	}
 	often, habit := p.price(1)
 	seldom, _ := p.price(2)
@@ -68,7 +68,7 @@ func TestRarePatternsAreDear(t *testing.T) {
 		t.Errorf("%d (%v), %d and %d (%v)", often, habit, seldom, never, another)
 	}
 	for range 4 * enoughChanges {
-		p.Add(3)
+		p.add(3)
 	}
 	if never, _ = p.price(1); never <= seldom {
 		t.Errorf("%d: old habits stay", never)
@@ -79,7 +79,7 @@ func TestRarePatternsAreDear(t *testing.T) {
 func TestNewPatternsCostLittleWhereAllAreNew(t *testing.T) {
 	var p Patterns
 	for i := range uint64(1000) {
-		p.Add(i)
+		p.add(i)
 	}
 	old, _ := p.price(999)
 	if other, _ := p.price(1_000_000); old != other {

@@ -122,7 +122,7 @@ func (b *Base) Release() {
 }
 
 // LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
-// may have made it. But it is less likely to be a later write's base than a read of which nothing was written.
+// may have made it. But it is less likely to be a later part's base than a read of which nothing was written.
 func (b *Base) LeaveToEngine() {
 	b.claim.leftToEngine = b.claim.Numbers.Known() // who found no document writes a part to make one, or not at all
 	b.Release()

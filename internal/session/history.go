@@ -121,14 +121,11 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	if c.Behind {
 		e.Crowd.Met()
 	}
-	if e.Patterns == nil && (c.Certain || c.Part != rank.PartUnknown) {
-		e.Patterns = new(rank.Patterns)
-	}
-	if c.Certain {
-		e.Patterns.Add(c.Pattern)
-	}
-	if c.Part != rank.PartUnknown {
-		e.Patterns.AddPart(c.Part)
+	if c.Certain || c.Part != rank.PartUnknown {
+		if e.Patterns == nil {
+			e.Patterns = new(rank.Patterns)
+		}
+		e.Patterns.Learn(c)
 	}
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(c.Traces == rank.TraceTells)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync"
 )
 
@@ -14,14 +13,8 @@ type peer struct {
 	mu    sync.Mutex
 	probe *Probe // made when it is first needed
 
-	over bool   // the client left so long ago that nothing is done on its behalf any more
-	work []work // what is done on its behalf
-}
-
-// work is what is done on behalf of a client, and what ends it.
-type work struct {
-	of    *Lasting
-	abort func()
+	over bool                // the client left so long ago that nothing is done on its behalf any more
+	work map[*Lasting]func() // what is done on its behalf, and what ends that
 }
 
 type peerKey struct{}
@@ -69,14 +62,17 @@ func Last(ctx context.Context) *Lasting {
 }
 
 // Hold has abort called, in another goroutine, when the client left too long ago; at once if it has. Call Release before the next Hold. The
-// items of a bulk are work of one client at the same time: each has a Lasting of its own.
+// requests of a bulk are work of one client at the same time: each has a Lasting of its own.
 func (l *Lasting) Hold(abort func()) {
 	if l.peer == nil {
 		return
 	}
 	l.peer.mu.Lock()
 	defer l.peer.mu.Unlock()
-	l.peer.work = append(l.peer.work, work{l, abort})
+	if l.peer.work == nil {
+		l.peer.work = make(map[*Lasting]func())
+	}
+	l.peer.work[l] = abort
 	if l.peer.over {
 		abort()
 	}
@@ -89,7 +85,7 @@ func (l *Lasting) Release() bool {
 	}
 	l.peer.mu.Lock()
 	defer l.peer.mu.Unlock()
-	l.peer.work = slices.DeleteFunc(l.peer.work, func(w work) bool { return w.of == l })
+	delete(l.peer.work, l)
 	return !l.peer.over
 }
 
@@ -102,8 +98,8 @@ func HangUp(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	for _, w := range p.work {
-		w.abort()
+	for _, abort := range p.work {
+		abort()
 	}
 }
 
