@@ -298,8 +298,8 @@ func (ix *Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix *Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
 
-// Traced notes a write of which content shows whether its trace tells its base.
-func (ix *Index[W]) Traced(tells bool) { ix.traces.add(tells) }
+// Traced notes a write of an owner, of which content shows whether its trace tells its base.
+func (ix *Index[W]) Traced(o Owner, tells bool) { ix.traces.add(o, tells) }
 
-// TracesTell reports whether the trace of a write tells its base, as far as is known.
-func (ix *Index[W]) TracesTell() bool { return ix.traces.tell() }
+// TracesTell reports whether the trace of an owner's write tells its base, as far as is known.
+func (ix *Index[W]) TracesTell(o Owner) bool { return ix.traces.tell(o) }

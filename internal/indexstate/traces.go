@@ -1,38 +1,62 @@
 package indexstate
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
 
-// maxTraced is up to how many writes are counted of which content shows what their traces say. Beyond, older ones count half.
-const maxTraced = 128
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	// maxTraced is up to how many writes are counted of which content shows what their traces say. Beyond, older ones count half.
+	maxTraced = 128
+	// maxTracers is for how many owners that is counted in an index. One that is forgotten is counted from nothing.
+	maxTracers = 64
+)
 
 // traces count the writes of an index whose content shows whether their trace tells their base. An application may open a form in one
 // request and save it in the next one, which has another trace, and look in that request whether the document is still there. Then the
 // trace holds a read that the write wasn't made from.
+//
+// Each owner counts for itself: what one client's writes show says nothing of another application's traces. The zero value has counted
+// nothing.
 type traces struct {
-	counts atomic.Uint64 // of the traces that tell in the upper half, of those that mislead in the lower one
+	misled atomic.Bool // some owner's trace has misled
+
+	mu sync.Mutex
+	of *simplelru.LRU[Owner, tally]
 }
 
-func (t *traces) add(tells bool) {
-	for {
-		was := t.counts.Load()
-		telling, misleading := was>>32, was&0xffffffff
-		if tells {
-			telling++
-		} else {
-			misleading++
-		}
-		if telling+misleading > maxTraced {
-			telling, misleading = telling/2, misleading/2
-		}
-		if t.counts.CompareAndSwap(was, telling<<32|misleading) {
-			return
-		}
+// tally is how many traces tell, and how many mislead.
+type tally struct{ telling, misleading int }
+
+func (t *traces) add(o Owner, tells bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of, _ = simplelru.NewLRU[Owner, tally](maxTracers, nil) // errs on a size below 1 only
 	}
+	n, _ := t.of.Get(o)
+	if tells {
+		n.telling++
+	} else {
+		n.misleading++
+		t.misled.Store(true)
+	}
+	if n.telling+n.misleading > maxTraced {
+		n.telling, n.misleading = n.telling/2, n.misleading/2
+	}
+	t.of.Add(o, n)
 }
 
-// tell reports whether traces tell bases: unless most speak against it. One may be chance.
-func (t *traces) tell() bool {
-	v := t.counts.Load()
-	telling, misleading := v>>32, v&0xffffffff
-	return misleading <= telling+1
+// tell reports whether traces of an owner tell bases: unless most speak against it. One may be chance. Without any that misled it is one
+// load.
+func (t *traces) tell(o Owner) bool {
+	if !t.misled.Load() {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, _ := t.of.Get(o)
+	return n.misleading <= n.telling+1
 }

@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
+	"optimist/internal/indexstate"
 	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
@@ -128,6 +129,6 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 		e.Patterns.Learn(c)
 	}
 	if c.Traces != rank.TraceUnknown {
-		t.ix.Traced(c.Traces == rank.TraceTells)
+		t.ix.Traced(indexstate.Owner(t.k.Session.Credentials()), c.Traces == rank.TraceTells)
 	}
 }

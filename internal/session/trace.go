@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
 )
 
@@ -20,7 +21,8 @@ func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error)
 		reads, _ = t.traceHas(thread)
 	}
 	t.inTrace = reads
-	t.traced = reads && t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.s.clock()).TracesTell()
+	c := t.k.Session.Credentials()
+	t.traced = reads && t.s.index(t.k.Ref.Index, c, t.s.clock()).TracesTell(indexstate.Owner(c))
 	b, err := t.take(ctx)
 	if b.claim.trace == t.trace && b.claim.store != nil {
 		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the trace knows what was sent
