@@ -16,8 +16,12 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
-// Patience is how long a change waits in its lane at most. A change that holds the lane for longer waits for the engine (for missing
-// shards, for example). It must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
+// Patience is how long changes wait for the one that holds their lane. A change that holds the lane for longer waits for the engine (for
+// missing shards, for example). It must not hold up other clients' changes: the next one takes the lane over, and only their guards keep
+// the two apart. One alone takes it over: if all that wait went at once, each would conflict with all others, until the tries of some are
+// used up. A lane that goes on, however slowly, is taken over by nobody.
+//
+// If many changes are held up at once, the wait for each further one is shorter: the n-th waits for Patience/n.
 const Patience = 2 * time.Second
 
 // Batch is the work of a lane's leader: changes to one document that may share a write, in their order, and what the lane remembers. It
@@ -27,7 +31,6 @@ type Batch[M any] struct {
 	lane    *lane[M]
 	lanes   *Lanes[M]
 	epoch   uint64
-	beside  bool // it goes beside the lane's leader
 	kept    bool // see Keep
 }
 
@@ -51,7 +54,7 @@ func (b *Batch[M]) Waited() bool {
 	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !b.lane.queue.Empty()
+	return !b.lane.overtaken && !b.lane.line.Empty()
 }
 
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
@@ -61,11 +64,7 @@ func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 func (b *Batch[M]) Keep() { b.kept = true }
 
 // End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
-func (b *Batch[M]) End() {
-	if !b.beside {
-		b.lanes.pass(b.lanes.slot(b.lane.place), b.lane)
-	}
-}
+func (b *Batch[M]) End() { b.lanes.pass(b.lanes.slot(b.lane.place), b.lane) }
 
 // Place is one document of one index. Two clusters may have indices of one name, with documents of the same id in them: UUID tells these
 // indices apart.
@@ -93,18 +92,31 @@ type laneSlot[M any] struct {
 	first *lane[M]
 }
 
-// lane is the queue of one document. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which belong
-// to the leader.
+// lane is what the leader of a document's changes has. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which
+// belong to the leader.
 type lane[M any] struct {
-	next  *lane[M]
-	place Place
-	queue fairqueue.Line[*waiter[M]]
-	last  doc.Revision
-	scope string
-	epoch uint64
-	at    time.Time
-	batch []M
-	b     Batch[M] // what the leader has of it
+	next      *lane[M]
+	place     Place
+	line      *line[M]
+	overtaken bool // another lane of the document has its line now
+	last      doc.Revision
+	scope     string
+	epoch     uint64
+	at        time.Time
+	batch     []M
+	b         Batch[M] // what the leader has of it
+}
+
+// line is the queue of one document, guarded by its slot's mutex.
+type line[M any] struct {
+	fairqueue.Line[*waiter[M]]
+	leaders int       // at work: the one whose lane it is, and those whose lanes were overtaken
+	since   time.Time // when the first began to wait for the leader
+}
+
+// left is how long those who wait go on doing so before the lane is taken over.
+func (l *line[M]) left() time.Duration {
+	return Patience/time.Duration(l.leaders) - time.Since(l.since)
 }
 
 // waiter is a change that waits in a lane.
@@ -112,16 +124,11 @@ type waiter[M any] struct {
 	m     M
 	place fairqueue.Place[*waiter[M]]
 	next  *waiter[M] // of the same batch
-	turn  chan turn  // buffered, so that who gives the turn never waits
-	taken bool       // another's batch holds the change: leaving is too late
+	// turn brings the lane in which the waiter leads the next batch; nil: its change was in somebody's batch, which is finished. It is
+	// buffered, so that who gives the turn never waits.
+	turn  chan *lane[M]
+	taken bool // the turn is given, or will be by another's batch: leaving is too late
 }
-
-type turn uint8
-
-const (
-	lead turn = iota // the waiter leads the next batch
-	done             // its change was in somebody's batch, which is finished
-)
 
 // NewLanes makes lanes. At most limit changes share a write, if share says that m may go with the leader of the batch. share must be
 // quick: the lane is locked while it is asked.
@@ -132,8 +139,8 @@ func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 // Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in this
 // goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the context's
 // cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and Do waits for
-// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than Patience: then
-// run is called for m alone, beside the lane's leader.
+// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for a leader for longer than
+// Patience: then run may be called while that leader is still at work.
 func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
 	s := ls.slot(at)
 	s.mu.Lock()
@@ -145,41 +152,64 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 		ls.lead(s, l, nil, run)
 		return nil
 	}
-	w := &waiter[M]{m: m, turn: make(chan turn, 1)}
+	w := &waiter[M]{m: m, turn: make(chan *lane[M], 1)}
 	w.place.Value = w
-	l.queue.Join(&w.place, background)
+	if l.line.Empty() {
+		l.line.since = time.Now()
+	}
+	l.line.Join(&w.place, background)
+	left := l.line.left()
 	s.mu.Unlock()
 	ls.Waits.Call(m)
-	return ls.await(ctx, at, l, w, run)
+	return ls.await(ctx, at, w, left, run)
 }
 
-// await waits for the turn of a change that is in the lane's queue.
-func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
-	patience := time.NewTimer(Patience)
+// await waits for the turn of a change that is in the queue of its document. left is how long it does so before it looks after the leader.
+func (ls *Lanes[M]) await(ctx context.Context, at Place, w *waiter[M], left time.Duration, run func(*Batch[M])) error {
+	patience := time.NewTimer(left)
 	defer patience.Stop()
-	select {
-	case t := <-w.turn:
-		return ls.take(ctx, l, w, t, run)
-	case <-patience.C:
-	case <-ctx.Done():
+	s := ls.slot(at)
+	for {
+		select {
+		case l := <-w.turn:
+			return ls.take(ctx, l, w, run)
+		case <-patience.C:
+			patience.Reset(ls.lookAfter(s, at, w))
+		case <-ctx.Done():
+			s.mu.Lock()
+			gone := !w.taken && s.find(at).line.Leave(&w.place)
+			s.mu.Unlock()
+			if gone {
+				return context.Cause(ctx)
+			}
+			return ls.take(ctx, <-w.turn, w, run)
+		}
 	}
-	s := ls.slot(at) // the lane itself may be another document's by now, if w was in a batch that is over
+}
+
+// lookAfter gives the lane to the next waiter if its leader has had it for too long. It returns how long w waits before it looks again.
+func (ls *Lanes[M]) lookAfter(s *laneSlot[M], at Place, w *waiter[M]) time.Duration {
 	s.mu.Lock()
-	left := !w.taken && l.queue.Leave(&w.place)
-	s.mu.Unlock()
-	switch {
-	case !left:
-		return ls.take(ctx, l, w, <-w.turn, run)
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
+	defer s.mu.Unlock()
+	if w.taken {
+		return Patience // its turn is given: the lane is nothing to it, and may be another document's by now
 	}
-	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load(), beside: true})
-	return nil
+	l := s.find(at)
+	if left := l.line.left(); left > 0 {
+		return left
+	}
+	s.close(l)
+	l.overtaken = true
+	l.line.leaders++
+	next := &lane[M]{place: at, line: l.line}
+	s.add(next)
+	next.handOver()
+	return l.line.left()
 }
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
-func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
-	if t == done {
+func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
+	if l == nil {
 		return nil
 	}
 	s := ls.slot(l.place) // the lane is the leader's now, and stays where it is
@@ -198,12 +228,28 @@ func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, 
 func (ls *Lanes[M]) pass(s *laneSlot[M], l *lane[M]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := l.nextLeader(); w != nil {
-		w.turn <- lead
-		return
+	switch {
+	case l.overtaken:
+		l.line.leaders--
+	case l.handOver():
+	default:
+		s.close(l)
+		if l.line.leaders == 1 { // else lanes that were overtaken have the line, too
+			ls.recycle(l)
+		}
 	}
-	s.close(l)
-	ls.recycle(l)
+}
+
+// handOver gives the lane to its next waiter. It reports false if nobody waits.
+func (l *lane[M]) handOver() bool {
+	p := l.line.Next()
+	if p == nil {
+		return false
+	}
+	l.line.since = time.Now()
+	p.Value.taken = true
+	p.Value.turn <- l
+	return true
 }
 
 // lead runs the lane's batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a
@@ -211,7 +257,7 @@ func (ls *Lanes[M]) pass(s *laneSlot[M], l *lane[M]) {
 func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func(*Batch[M])) {
 	defer func() {
 		for w := others; w != nil; w = w.next {
-			w.turn <- done
+			w.turn <- nil
 		}
 		if !l.b.kept {
 			ls.pass(s, l)
@@ -226,8 +272,8 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]
-	for len(l.batch) < ls.limit {
-		p := l.queue.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
+	for len(l.batch) < ls.limit && !l.overtaken {
+		p := l.line.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
 		if p == nil {
 			break
 		}
@@ -244,16 +290,6 @@ func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	return head
 }
 
-// nextLeader takes the next change off the queue.
-func (l *lane[M]) nextLeader() *waiter[M] {
-	p := l.queue.Next()
-	if p == nil {
-		return nil
-	}
-	p.Value.taken = true
-	return p.Value
-}
-
 // DropGuesses makes every lane forget the revision that it remembers: an index or an alias changed, and old numbers are accepted by
 // an index that was made anew.
 func (ls *Lanes[M]) DropGuesses() { ls.epoch.Add(1) }
@@ -265,7 +301,7 @@ func (ls *Lanes[M]) Busy() (lanes, waiting int) {
 		s.mu.Lock()
 		for l := s.first; l != nil; l = l.next {
 			lanes++
-			foreground, background := l.queue.Len()
+			foreground, background := l.line.Len()
 			waiting += foreground + background
 		}
 		s.mu.Unlock()
@@ -280,18 +316,20 @@ func (ls *Lanes[M]) slot(at Place) *laneSlot[M] {
 func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *lane[M] {
 	l, _ := ls.pool.Get().(*lane[M])
 	if l == nil {
-		l = &lane[M]{}
+		l = &lane[M]{line: &line[M]{leaders: 1}}
 	}
-	l.place, l.next = at, s.first
-	s.first = l
+	l.place = at
+	s.add(l)
 	return l
 }
 
 func (ls *Lanes[M]) recycle(l *lane[M]) {
 	clear(l.batch)
-	*l = lane[M]{batch: l.batch[:0]}
+	*l = lane[M]{batch: l.batch[:0], line: l.line}
 	ls.pool.Put(l)
 }
+
+func (s *laneSlot[M]) add(l *lane[M]) { l.next, s.first = s.first, l }
 
 func (s *laneSlot[M]) find(at Place) *lane[M] {
 	for l := s.first; l != nil; l = l.next {

@@ -324,40 +324,116 @@ func BenchmarkFreeLane(b *testing.B) {
 	}
 }
 
-// Somebody's write waits for shards that don't come, and its client may have left: it has the lane, and nobody else waits for it.
+// Somebody's write waits for shards that don't come, and its client may have left: nobody waits for it for long.
 func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := NewLanes(8, sameScope)
 		var r record
 		release := make(chan struct{})
 		begun := time.Now()
-		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) { <-release; r.run(b) })
-		var rest []<-chan error
-		for _, background := range []bool{false, true} {
-			rest = append(rest, queued(t, t.Context(), ls, &change{name: "other"}, background, func(b *Batch[*change]) {
-				if _, ok := b.Guess(""); ok || b.Waited() {
-					t.Error("who goes beside the lane knows of it")
+		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) {
+			<-release
+			if b.Waited() {
+				t.Error("the lane isn't its any more, nor are those who wait in it")
+			}
+			b.Wrote("", doc.Revision{Source: []byte(`{}`)})
+			r.run(b)
+		})
+		after := func(name string, want time.Duration) {
+			t.Helper()
+			run := func(b *Batch[*change]) {
+				if _, ok := b.Guess(""); ok {
+					t.Error("who takes the lane over knows what was written there")
 				}
-				b.Wrote("", doc.Revision{Source: []byte(`{}`)})
 				r.run(b)
+			}
+			if err := <-queued(t, t.Context(), ls, &change{name: name}, true, run); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begun); took != want {
+				t.Errorf("%s waited for %v, want %v", name, took, want)
+			}
+		}
+		after("first", Patience)
+		after("second", Patience) // the lane is free
+		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters", lanes, waiting)
+		}
+		close(release)
+		<-head
+		after("third", Patience)
+		want := [][]string{{"first"}, {"second"}, {"head"}, {"third"}}
+		if !slices.EqualFunc(r.batches, want, slices.Equal) {
+			t.Errorf("batches %v, want %v", r.batches, want)
+		}
+	})
+}
+
+// The machine is slow, or stood still: each of the changes is entitled to its turn, and none conflicts with the others meanwhile.
+func TestALaneThatGoesOnIsTakenOverByNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const changes = 16
+		ls := NewLanes(1, sameScope)
+		atWork, most := 0, 0
+		begun := time.Now()
+		var all []<-chan error
+		for range changes {
+			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
+				atWork++
+				most = max(most, atWork)
+				time.Sleep(Patience - 1)
+				atWork--
 			}))
 		}
-		for _, e := range rest {
+		for _, e := range all {
 			if err := <-e; err != nil {
 				t.Error(err)
 			}
 		}
-		if took := time.Since(begun); took != Patience {
-			t.Errorf("they waited for %v", took)
+		if took := time.Since(begun); most != 1 || took != changes*(Patience-1) {
+			t.Errorf("%d at once, %v", most, took)
+		}
+	})
+}
+
+// Each that takes the lane over is alone with those before it: the others go on waiting, and the less long, the more are held up.
+func TestALaneIsTakenOverByOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(8, sameScope)
+		release := make(chan struct{})
+		begun := time.Now()
+		var mu sync.Mutex
+		var at []time.Duration
+		var all []<-chan error
+		for range 4 {
+			all = append(all, queued(t, t.Context(), ls, &change{scope: strconv.Itoa(len(all))}, false, func(*Batch[*change]) {
+				mu.Lock()
+				at = append(at, time.Since(begun))
+				mu.Unlock()
+				<-release
+			}))
+		}
+		time.Sleep(2 * Patience)
+		ctx, leave := context.WithCancel(t.Context())
+		gone := queued(t, ctx, ls, &change{scope: "gone"}, false, func(*Batch[*change]) { t.Error("its client has left") })
+		leave()
+		if err := <-gone; err == nil {
+			t.Error("nobody was told")
 		}
 		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
-			t.Errorf("%d lanes and %d waiters: the lane is still its holder's", lanes, waiting)
+			t.Errorf("%d lanes and %d waiters", lanes, waiting)
 		}
 		close(release)
-		<-head
-		want := [][]string{{"other"}, {"other"}, {"head"}}
-		if !slices.EqualFunc(r.batches, want, slices.Equal) {
-			t.Errorf("batches %v, want %v", r.batches, want)
+		for _, e := range all {
+			if err := <-e; err != nil {
+				t.Error(err)
+			}
+		}
+		if want := []time.Duration{0, Patience, Patience * 3 / 2, Patience*3/2 + Patience/3}; !slices.Equal(at, want) {
+			t.Errorf("taken over at %v, want %v", at, want)
+		}
+		if lanes, _ := ls.Busy(); lanes != 0 {
+			t.Errorf("%d lanes are left", lanes)
 		}
 	})
 }
