@@ -68,6 +68,7 @@ type Base struct {
 
 	claim      claim
 	joined     *Base         // another base that ends together with this one; nil: none
+	left       *leftRead     // see LeaveToEngine; nil: none
 	unanswered pendingAnswer // the write after its Commit, while its client has no answer yet
 }
 
@@ -105,6 +106,13 @@ func (a *Ack) alias() doc.Numbers {
 		return a.AnswerNumbers
 	}
 	return a.Stored.Numbers
+}
+
+// leftRead is a read that was reserved for a part, and given back because the engine merges the part by itself.
+type leftRead struct {
+	store *Store
+	key   viewcache.Key
+	viewcache.Sight
 }
 
 // pendingAnswer is an acknowledged write whose client has no answer yet.

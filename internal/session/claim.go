@@ -30,10 +30,9 @@ type claim struct {
 	// again says that the write repeats one that was acknowledged. Nothing is reserved for it.
 	again bool
 	// first is the acknowledged write that this one repeats, if its client is known to have given it up. The base may be the view then.
-	first *repeat.Attempt
-	// leftToEngine says that the engine merges a part, which perhaps the client wrote that made the reserved read.
-	leftToEngine bool
-	sentPart     bool // sent is a part of a document, and not what the client has seen
+	first    *repeat.Attempt
+	spent    bool // the reserved read was spent before: see viewcache.Read
+	sentPart bool // sent is a part of a document, and not what the client has seen
 
 	viewcache.View        // the reserved view; for a read, only the fields that reads have, too
 	sent, stored   []byte // the bodies of View

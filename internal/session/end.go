@@ -122,10 +122,30 @@ func (b *Base) Release() {
 }
 
 // LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
-// may have made it. But it is less likely to be a later part's base than a read of which nothing was written.
+// may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part.
 func (b *Base) LeaveToEngine() {
-	b.claim.leftToEngine = b.claim.Numbers.Known() // who found no document writes a part to make one, or not at all
+	left := &leftRead{b.claim.store, b.claim.key, b.claim.Sight}
+	if !b.claim.reads() {
+		left = nil
+	}
 	b.Release()
+	*b = Base{left: left}
+}
+
+// EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so. The read that was given back is less
+// likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
+func (b *Base) EngineMerged() {
+	l := b.left
+	if b.left = nil; l == nil || !l.Numbers.Known() { // who found no document writes a part to make one, or not at all
+		return
+	}
+	s, now := l.store, l.store.clock()
+	ix, sh := s.index(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if e := sh.Get(l.key, ix.Gone(), now); e != nil {
+		e.SpendRead(&l.Sight)
+	}
 }
 
 // Doubt ends the reservation after a write whose outcome isn't known. It gives back the numbers, as Release does, without the bodies.

@@ -100,7 +100,7 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		if t.mayRepeat && !d.Doubtful {
 			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
 		}
-		c.trace = e.Untrace(t.trace, r.Numbers, int(r.Count))
+		c.trace, c.spent = e.Untrace(t.trace, r.Numbers, int(r.Count)), r.Spent
 		if r.Count--; r.Count == 0 {
 			t.sh.RetireRead(e, d.Read)
 		}

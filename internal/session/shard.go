@@ -95,7 +95,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.reservesView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
-		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.leftToEngine)
+		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.spent)
 	case c.reservesView && e.NewestView <= c.Order:
 		sh.See(e, c.View, c.stored, c.sent)
 	}

@@ -120,7 +120,7 @@ type Read struct {
 	Sight
 	Body  *Body // nil: only the numbers are known
 	Count int32
-	Spent bool // the client that made the only read of the revision has perhaps written a part since
+	Spent bool // the client that made the only read of the revision has perhaps written a part since: see SpendRead
 }
 
 // Same reports whether a and b are both known, and the same bytes.
@@ -233,6 +233,14 @@ func (e *Entry) Spend(v *View) {
 			e.spent = slices.Delete(e.spent, 0, 1)
 		}
 		e.spent = append(e.spent, n)
+	}
+}
+
+// SpendRead notes that a client has written a part, perhaps from its read s. Other clients may still have the same revision in hand, unless
+// nobody else has read it, or nothing shows that there are others. A client that has read it since has it in hand, too.
+func (e *Entry) SpendRead(s *Sight) {
+	if i := Find(e.Reads, s.Numbers); i >= 0 && e.Reads[i].At == s.At && (e.Reads[i].Count == 1 || e.Crowd == 0) {
+		e.Reads[i].Spent = true
 	}
 }
 

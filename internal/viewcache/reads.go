@@ -55,13 +55,13 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 }
 
 // GiveBack puts a reserved read back to its old place in the order. data is its body (nil: not known), and t the trace in which it was
-// made. spent says that its client has perhaps written a part since.
+// made. spent says that it was spent before: see Read.
 func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace, spent bool) {
 	r := Read{Sight: s, Count: 1, Spent: spent}
 	if i := Find(e.Reads, s.Numbers); i >= 0 {
 		old := e.Reads[i]
 		r.Order, r.At, r.Count = min(r.Order, old.Order), max(r.At, old.At), old.Count+1
-		r.Spent = false
+		r.Spent = spent && old.Spent
 		r.Body, r.Doubt = old.Body, r.Doubt || old.Doubt
 		e.Reads = slices.Delete(e.Reads, i, i+1)
 	}

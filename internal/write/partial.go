@@ -62,17 +62,14 @@ func (c *change) leaveToEngine() {
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone
 	}
-	c.Base, c.Part, c.viewWithPart, c.Sent, c.out.Query = session.Base{}, nil, nil, c.req.Body, c.Op.Query
+	c.Part, c.viewWithPart, c.Sent, c.out.Query = nil, nil, c.req.Body, c.Op.Query
 }
 
 // retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
 func (c *change) retriesItself() bool {
-	switch c.Outcome.Base {
-	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
-		_, given := uri.Param(c.Op.Query, "retry_on_conflict")
-		return given
-	}
-	return false
+	_, given := uri.Param(c.Op.Query, "retry_on_conflict")
+	b := c.Outcome.Base
+	return given && (b == outcome.BaseRead || b == outcome.BaseView || b == outcome.BaseAbsent)
 }
 
 // seePart applies the part to the client's view. If it can't be applied, only the view's numbers count.

@@ -520,13 +520,59 @@ func TestAPartThatNobodyNeedsToReadForTakesNobodysRead(t *testing.T) {
 // A client that works alone sets a status back to what it was. Its earlier read, after which it has written, isn't taken for the base: from
 // that read, the part would say nothing of the status.
 func TestALoneClientSetsAValueBack(t *testing.T) {
-	w := newWorld(t, "")
-	w.put("1", `{"status":"open","at":0}`)
-	for at, status := range []string{"solved", "open", "solved", "open", "waiting", "solved"} {
-		all := w.stranger()
-		all.read("1")
-		has(t, all.send("POST", update1, fmt.Sprintf(`{"doc":{"status":%q,"at":%d}}`, status, at+1)), 200, "")
-		same(t, w.stored("1"), fmt.Sprintf(`{"status":%q,"at":%d}`, status, at+1))
+	for reads := range 4 {
+		t.Run(fmt.Sprintf("%d reads", reads), func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"status":"open","at":0}`)
+			for at, status := range []string{"solved", "open", "solved", "open", "waiting", "solved"} {
+				all := w.stranger()
+				for range reads {
+					all.read("1")
+				}
+				has(t, all.send("POST", update1, fmt.Sprintf(`{"doc":{"status":%q,"at":%d}}`, status, at+1)), 200, "")
+				same(t, w.stored("1"), fmt.Sprintf(`{"status":%q,"at":%d}`, status, at+1))
+			}
+		})
+	}
+}
+
+// Client A sends a part that the engine merges by itself. Client B changes the document, and somebody looks at it. Then a client sends a part
+// whose status is the earlier one. If the engine refused A's part, A still has its first read in hand, and only the time is a change. Else
+// A has written, and somebody sets the status back.
+func TestARefusedPartUsesUpNoRead(t *testing.T) {
+	const back, kept = `{"status":"open","at":3}`, `{"status":"solved","at":3}`
+	for name, c := range map[string]struct {
+		before func(r *upstream.Request) (*upstream.Response, error)
+		after  func(r *upstream.Request, res *upstream.Response) error
+		want   string
+	}{
+		"refused": {before: func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == http.MethodPost {
+				return answering(429, tooManyRequests), nil
+			}
+			return nil, nil
+		}, want: kept},
+		"merged": {want: back},
+		"perhaps merged": {after: func(r *upstream.Request, _ *upstream.Response) error {
+			if r.Method == http.MethodPost {
+				return lostError
+			}
+			return nil
+		}, want: back},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"status":"open","at":0}`)
+			all := w.stranger()
+			all.read("1")
+			w.engine.before, w.engine.after = c.before, c.after
+			all.send("POST", update1, `{"doc":{"status":"waiting","at":1}}`)
+			w.engine.before, w.engine.after = nil, nil
+			w.put("1", `{"status":"solved","at":2}`)
+			all.read("1")
+			has(t, all.send("POST", update1, `{"doc":{"status":"open","at":3}}`), 200, "")
+			same(t, w.stored("1"), c.want)
+		})
 	}
 }
 

@@ -95,8 +95,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	got := ack.Read(res)
 	if got.Created {
 		s.locateNew(ctx, c)
-	}
-	if !got.Created {
+	} else {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 		if c.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
 			s.events.Blind.Call(c.Doc.Index, c.Session)
@@ -137,6 +136,9 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		o.Kind = outcome.Refused // here: nothing was let through
 	}
 	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
+	if o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300 {
+		c.Base.EngineMerged()
+	}
 	if err != nil {
 		s.events.Done.Call(c.Rule.Name, o, 0)
 		return nil, &outcome.Failure{Outcome: *o, Err: err}

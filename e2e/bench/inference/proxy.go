@@ -304,5 +304,6 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.LeaveToEngine()
+	b.EngineMerged()
 	x.store.WroteForwarded(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }
