@@ -16,8 +16,8 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
-// Patience is how long changes wait for the one that holds their lane. A change that holds the lane for longer waits for the engine (for
-// missing shards, for example). It must not hold up other clients' changes: the next one takes the lane over, and only their guards keep
+// Patience is how long changes wait for a try of the one that holds their lane. A try that takes longer waits for the engine (for missing
+// shards, for example). It must not hold up other clients' changes: the next one takes the lane over, and only their guards keep
 // the two apart. One alone takes it over: if all that wait went at once, each would conflict with all others, until the tries of some are
 // used up. A lane that goes on, however slowly, is taken over by nobody.
 //
@@ -62,6 +62,34 @@ func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 
 // Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
 func (b *Batch[M]) Keep() { b.kept = true }
+
+// GoOn is for before each further try: the leader isn't stuck. If the lane was taken over, GoOn waits for a turn of its own. Beside a lane
+// in which one write follows the other, the batch would conflict again and again. It returns at once if ctx has ended.
+func (b *Batch[M]) GoOn(ctx context.Context) {
+	ls, old := b.lanes, b.lane
+	s := ls.slot(old.place)
+	s.mu.Lock()
+	if !old.overtaken {
+		old.line.since = time.Now()
+		s.mu.Unlock()
+		return
+	}
+	old.line.leaders--
+	l := s.find(old.place)
+	if l == nil {
+		b.lane = ls.open(s, old.place)
+		s.mu.Unlock()
+		return
+	}
+	l, err := ls.await(ctx, s, l, &waiter[M]{m: b.Members[0], turn: make(chan *lane[M], 1), alone: true}, false)
+	if err == nil {
+		b.lane = l
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old.line.leaders++
+}
 
 // End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
 func (b *Batch[M]) End() { b.lanes.pass(b.lanes.slot(b.lane.place), b.lane) }
@@ -111,7 +139,7 @@ type lane[M any] struct {
 type line[M any] struct {
 	fairqueue.Line[*waiter[M]]
 	leaders int       // at work: the one whose lane it is, and those whose lanes were overtaken
-	since   time.Time // when the first began to wait for the leader
+	since   time.Time // when the first began to wait for the leader's try
 }
 
 // left is how long those who wait go on doing so before the lane is taken over.
@@ -128,6 +156,7 @@ type waiter[M any] struct {
 	// buffered, so that who gives the turn never waits.
 	turn  chan *lane[M]
 	taken bool // the turn is given, or will be by another's batch: leaving is too late
+	alone bool // it has a batch of its own already
 }
 
 // NewLanes makes lanes. At most limit changes share a write, if share says that m may go with the leader of the batch. share must be
@@ -153,26 +182,28 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 		return nil
 	}
 	w := &waiter[M]{m: m, turn: make(chan *lane[M], 1)}
+	l, err := ls.await(ctx, s, l, w, background)
+	if err != nil || l == nil {
+		return err
+	}
+	return ls.take(ctx, l, w, run)
+}
+
+// await waits in the line of l, and returns what the turn brings. It is called with s locked, and unlocks it.
+func (ls *Lanes[M]) await(ctx context.Context, s *laneSlot[M], l *lane[M], w *waiter[M], background bool) (*lane[M], error) {
 	w.place.Value = w
 	if l.line.Empty() {
 		l.line.since = time.Now()
 	}
 	l.line.Join(&w.place, background)
-	left := l.line.left()
-	s.mu.Unlock()
-	ls.Waits.Call(m)
-	return ls.await(ctx, at, w, left, run)
-}
-
-// await waits for the turn of a change that is in the queue of its document. left is how long it does so before it looks after the leader.
-func (ls *Lanes[M]) await(ctx context.Context, at Place, w *waiter[M], left time.Duration, run func(*Batch[M])) error {
-	patience := time.NewTimer(left)
+	at, patience := l.place, time.NewTimer(l.line.left())
 	defer patience.Stop()
-	s := ls.slot(at)
+	s.mu.Unlock()
+	ls.Waits.Call(w.m)
 	for {
 		select {
 		case l := <-w.turn:
-			return ls.take(ctx, l, w, run)
+			return l, nil
 		case <-patience.C:
 			patience.Reset(ls.lookAfter(s, at, w))
 		case <-ctx.Done():
@@ -180,9 +211,9 @@ func (ls *Lanes[M]) await(ctx context.Context, at Place, w *waiter[M], left time
 			gone := !w.taken && s.find(at).line.Leave(&w.place)
 			s.mu.Unlock()
 			if gone {
-				return context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			}
-			return ls.take(ctx, <-w.turn, w, run)
+			return <-w.turn, nil
 		}
 	}
 }
@@ -209,9 +240,6 @@ func (ls *Lanes[M]) lookAfter(s *laneSlot[M], at Place, w *waiter[M]) time.Durat
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
 func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
-	if l == nil {
-		return nil
-	}
 	s := ls.slot(l.place) // the lane is the leader's now, and stays where it is
 	if ctx.Err() != nil {
 		ls.pass(s, l)
@@ -260,7 +288,7 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 			w.turn <- nil
 		}
 		if !l.b.kept {
-			ls.pass(s, l)
+			ls.pass(s, l.b.lane)
 		}
 	}()
 	l.b = Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()}
@@ -273,7 +301,7 @@ func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]
 	for len(l.batch) < ls.limit && !l.overtaken {
-		p := l.line.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
+		p := l.line.NextIf(func(w *waiter[M]) bool { return !w.alone && ls.share(m, w.m) })
 		if p == nil {
 			break
 		}

@@ -437,3 +437,102 @@ func TestALaneIsTakenOverByOneAtATime(t *testing.T) {
 		}
 	})
 }
+
+// What a leader does is seen by its tries, however many these are.
+func TestALeaderWhoseTriesAreAnsweredKeepsItsLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(8, sameScope)
+		var r record
+		head := queued(t, t.Context(), ls, &change{name: "head", scope: "x"}, false, func(b *Batch[*change]) {
+			for range 3 {
+				time.Sleep(Patience - 1)
+				b.GoOn(t.Context())
+			}
+			r.run(b)
+		})
+		next := queued(t, t.Context(), ls, &change{name: "next", scope: "y"}, false, r.run)
+		for _, e := range []<-chan error{head, next} {
+			if err := <-e; err != nil {
+				t.Error(err)
+			}
+		}
+		if want := [][]string{{"head"}, {"next"}}; !slices.EqualFunc(r.batches, want, slices.Equal) {
+			t.Errorf("batches %v, want %v", r.batches, want)
+		}
+	})
+}
+
+// A try took too long, and came to nothing. Beside a lane in which one write follows the other, the next would conflict, too.
+func TestALeaderThatLostItsLaneHasAnotherTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(8, sameScope)
+		var r record
+		var all []<-chan error
+		atWork := 0
+		exclusive := func(b *Batch[*change]) {
+			if atWork++; atWork != 1 {
+				t.Error("two at once")
+			}
+			time.Sleep(time.Second)
+			atWork--
+			r.run(b)
+		}
+		all = append(all, queued(t, t.Context(), ls, &change{name: "head", scope: "x"}, false, func(b *Batch[*change]) {
+			time.Sleep(Patience + 1)
+			b.GoOn(t.Context())
+			exclusive(b)
+			b.GoOn(t.Context()) // the lane is its own again
+			exclusive(b)
+		}))
+		for _, name := range []string{"a", "b"} {
+			all = append(all, queued(t, t.Context(), ls, &change{name, name}, false, exclusive))
+		}
+		time.Sleep(Patience + 2)
+		all = append(all, queued(t, t.Context(), ls, &change{"c", "x"}, false, exclusive)) // shares no write with one that has a batch
+		for _, e := range all {
+			if err := <-e; err != nil {
+				t.Error(err)
+			}
+		}
+		if want := [][]string{{"a"}, {"b"}, {"head"}, {"head"}, {"c"}}; !slices.EqualFunc(r.batches, want, slices.Equal) {
+			t.Errorf("batches %v, want %v", r.batches, want)
+		}
+		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
+		}
+	})
+}
+
+// The lane that was taken over has ended meanwhile, or the client has left.
+func TestALeaderThatLostItsLaneGoesOnAtOnceIfNothingHoldsItUp(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ls := NewLanes(8, sameScope)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			release := make(chan struct{})
+			head := queued(t, ctx, ls, &change{}, false, func(b *Batch[*change]) {
+				time.Sleep(2 * Patience)
+				b.GoOn(ctx)
+			})
+			next := queued(t, t.Context(), ls, &change{scope: "y"}, false, func(*Batch[*change]) {
+				if left {
+					<-release
+				}
+			})
+			if left {
+				leave()
+			}
+			if err := <-head; err != nil {
+				t.Error(err)
+			}
+			close(release)
+			if err := <-next; err != nil {
+				t.Error(err)
+			}
+			if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+				t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
+			}
+		})
+	}
+}

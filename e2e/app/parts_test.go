@@ -13,9 +13,10 @@ import (
 	"optimist/internal/obs"
 )
 
-// cart is the configuration for carts: their total is a number that all count up.
+// cart is the configuration for carts: their total is a number that all count up. A write is tried as often as by default, but on a busy
+// machine that may take long.
 const cart = `rules:
-  - {name: carts, merge: {paths: {/total: sum}}}
+  - {name: carts, merge: {paths: {/total: sum}}, retry: {max_elapsed: 5m}}
 `
 
 // carter is a worker that reads a cart, puts an entry into it, and sends what it changed as a part: the list, the number, a field of its own
