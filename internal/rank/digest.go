@@ -77,11 +77,18 @@ const (
 
 // find returns the index of the member at a place, or -1.
 func (d *Digest) find(place uint64) int {
-	i, ok := slices.BinarySearchFunc(d.members, place, func(m member, p uint64) int { return cmp.Compare(m.place, p) })
-	if !ok {
+	from, to := 0, len(d.members)
+	for from < to { // slices.BinarySearchFunc takes three times as long: it calls a function for each step
+		if at := (from + to) / 2; d.members[at].place < place {
+			from = at + 1
+		} else {
+			to = at
+		}
+	}
+	if from == len(d.members) || d.members[from].place != place {
 		return -1
 	}
-	return i
+	return from
 }
 
 // member returns the member at a place; nil: there is none. It looks at the i-th member first.
@@ -146,6 +153,10 @@ type digester struct {
 	Digest
 	tree   tree.Tree
 	listed uint64 // the place of the list or text that is being read
+
+	sorter     sorter
+	memberRoom []member
+	partRoom   []part
 }
 
 var digesters = sync.Pool{New: func() any { return new(digester) }}
@@ -169,8 +180,14 @@ func (d *digester) read(source []byte) bool {
 	if len(d.parts) > maxValues {
 		return false
 	}
-	slices.SortFunc(d.members, func(a, b member) int { return cmp.Compare(a.place, b.place) })
-	slices.SortFunc(d.parts, func(a, b part) int { return cmp.Compare(a.hash, b.hash) })
+	for i := range d.members {
+		d.sorter.add(d.members[i].place)
+	}
+	d.members, d.memberRoom = arrange(d.members, d.memberRoom, d.sorter.sorted())
+	for i := range d.parts {
+		d.sorter.add(d.parts[i].hash)
+	}
+	d.parts, d.partRoom = arrange(d.parts, d.partRoom, d.sorter.sorted())
 	unique := d.parts[:0]
 	for _, p := range d.parts {
 		if n := len(unique); n > 0 && unique[n-1].hash == p.hash {
