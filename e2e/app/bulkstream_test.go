@@ -14,6 +14,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"optimist/e2e/engine"
+	"optimist/e2e/optimist"
 )
 
 // taker is an engine that takes every item of a bulk, and keeps nothing of it.
@@ -72,6 +76,7 @@ func (e *taker) take(w io.Writer, body []byte) {
 
 // endless makes a bulk of so many items, of 1 KiB each.
 type endless struct {
+	name string // the beginning of each id
 	left int
 	next bytes.Buffer
 }
@@ -83,16 +88,13 @@ func (b *endless) Read(p []byte) (int, error) {
 		if b.left%10 == 0 {
 			verb = "create" // which is written by itself: its session may write its next change from memory
 		}
-		fmt.Fprintf(&b.next, `{"%s":{"_id":"%d"}}`+"\n"+`{"text":"%s"}`+"\n", verb, b.left, blank[:980])
+		fmt.Fprintf(&b.next, `{"%s":{"_id":"%s%d"}}`+"\n"+`{"text":"%s"}`+"\n", verb, b.name, b.left, blank[:980])
 	}
 	return b.next.Read(p)
 }
 
 // TestALargeBulkTakesLittleMemory: its items are guarded as those of a small one, and there is one answer.
 func TestALargeBulkTakesLittleMemory(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the memory of another process is read as Linux tells it")
-	}
 	items := 128 << 10
 	if long() {
 		items = 1 << 20
@@ -100,46 +102,17 @@ func TestALargeBulkTakesLittleMemory(t *testing.T) {
 	spools := t.TempDir()
 	t.Setenv("TMPDIR", spools)
 	e := newTaker(t)
-	p := optimistFor(t, target{"stub", e.URL}, "sessions: {memory: 4MiB}\n")
-	ask := func(items int) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+"/shop/_bulk", &endless{left: items})
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/x-ndjson")
-		req.Header.Set("Optimist-Session", "s")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }() // read to its end
-		n, answer := 0, bufio.NewReader(res.Body)
-		for err == nil {
-			var part []byte
-			part, err = answer.ReadSlice('}')
-			n += bytes.Count(part, []byte(`"status":201`))
-		}
-		if err != io.EOF || n != items || res.StatusCode != http.StatusOK {
-			t.Errorf("%d of %d items are answered, %d, %v", n, items, res.StatusCode, err)
-		}
-		if want := fmt.Sprintf("passed;items=%d;passed=%d", items, items); res.Header.Get("Optimist-Outcome") != want {
-			t.Errorf("outcome %q, want %q", res.Header.Get("Optimist-Outcome"), want)
-		}
-	}
-	ask(4000)
+	l := startLarge(t, target{"stub", e.URL}, "shop")
 	e.items.Store(0)
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.PID()), []byte("5"), 0); err != nil { // the peak is what it is now
-		t.Fatal(err)
-	}
-	before := memory(t, p, "VmRSS")
-	ask(items)
-	grown := memory(t, p, "VmHWM") - before
-	t.Logf("%d MiB: memory grew by %d MiB", items>>10, grown>>20)
-	if got := e.items.Load(); got != int64(items) {
-		t.Errorf("the engine got %d items of %d", got, items)
-	}
+	grown, outcome := l.growth(items)
 	if grown > 64<<20 {
 		t.Errorf("memory grew by %d MiB", grown>>20)
+	}
+	if want := fmt.Sprintf("passed;items=%d;passed=%d", items, items); outcome != want {
+		t.Errorf("outcome %q, want %q", outcome, want)
+	}
+	if got := e.items.Load(); got != int64(items) {
+		t.Errorf("the engine got %d items of %d", got, items)
 	}
 	if most := e.largest.Load(); most > 8<<20 {
 		t.Errorf("the engine got %d bytes at once", most)
@@ -147,4 +120,85 @@ func TestALargeBulkTakesLittleMemory(t *testing.T) {
 	if left, err := os.ReadDir(spools); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestALargeBulkTakesLittleMemoryBeforeAnEngine sends 1 GiB to each of the real engines. They are slower than a stub, and their answers longer.
+func TestALargeBulkTakesLittleMemoryBeforeAnEngine(t *testing.T) {
+	engine.Long(t)
+	engine.Each(t, engine.All(), func(t *testing.T, en *engine.Engine) {
+		e := target{en.Kind.String(), en.URL}
+		index := e.reserve(t, "large-")
+		e.send(t, http.StatusOK, http.MethodPut, "/"+index, `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":"10s",
+			"translog":{"durability":"async","flush_threshold_size":"64mb"}},"mappings":{"dynamic":false}}`)
+		const items = 1 << 20
+		if grown, _ := startLarge(t, e, index).growth(items); grown > 90<<20 {
+			t.Errorf("memory grew by %d MiB", grown>>20)
+		}
+		e.send(t, http.StatusOK, http.MethodPost, "/"+index+"/_refresh", "")
+		count := e.send(t, http.StatusOK, http.MethodGet, "/"+index+"/_count?filter_path=count", "")
+		if want := fmt.Sprintf(`{"count":%d}`, items+warming); count.body != want {
+			t.Errorf("%s, want %s", count.body, want)
+		}
+	})
+}
+
+// large is a client that sends large bulks through optimist, and looks at its memory.
+type large struct {
+	t     *testing.T
+	p     *optimist.Process
+	index string
+}
+
+// warming are the items of the bulk before the large one: the program has all that it needs for any bulk then.
+const warming = 4000
+
+func startLarge(t *testing.T, e target, index string) *large {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of another process is read as Linux tells it")
+	}
+	// The program is the one that users have, without the race detector.
+	p := optimist.Start(t, optimist.Options{Upstream: []string{e.url}, Config: "sessions: {memory: 4MiB}\n"})
+	l := &large{t, p, index}
+	l.ask("warming-", warming)
+	return l
+}
+
+// growth is by how much a bulk of so many items has optimist's memory grow, in bytes, and the outcome of that bulk.
+func (l *large) growth(items int) (grown int64, outcome string) {
+	l.t.Helper()
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", l.p.PID()), []byte("5"), 0); err != nil { // the peak is what it is now
+		l.t.Fatal(err)
+	}
+	before, began := memory(l.t, l.p, "VmRSS"), time.Now()
+	outcome = l.ask("", items)
+	grown = memory(l.t, l.p, "VmHWM") - before
+	l.t.Logf("%d MiB in %v: memory grew by %d MiB from %d MiB; %s", items>>10, time.Since(began).Round(time.Second), grown>>20, before>>20, outcome)
+	return grown, outcome
+}
+
+// ask sends a bulk of new documents, and returns its outcome.
+func (l *large) ask(name string, items int) (outcome string) {
+	l.t.Helper()
+	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.p.URL+"/"+l.index+"/_bulk", &endless{name: name, left: items})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("Optimist-Session", "s")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end
+	n, answer := 0, bufio.NewReader(res.Body)
+	for err == nil {
+		var part []byte
+		part, err = answer.ReadSlice('}')
+		n += bytes.Count(part, []byte(`"status":201`))
+	}
+	if err != io.EOF || n != items || res.StatusCode != http.StatusOK {
+		l.t.Errorf("%d of %d items were taken, %d, %v", n, items, res.StatusCode, err)
+	}
+	return res.Header.Get("Optimist-Outcome")
 }
