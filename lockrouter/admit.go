@@ -30,7 +30,7 @@ type Writing struct {
 // Refusal is why a write isn't admitted.
 type Refusal uint8
 
-// The reasons; 0: it is admitted.
+// The reasons. 0 means that the write is admitted.
 const (
 	Locked           Refusal = iota + 1 // another owner holds a lock that protects the document
 	Stale                               // none of the write's tokens belongs to a lease that protects the document now
@@ -47,8 +47,7 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 		return nil, 0
 	}
 	if err := r.lookAt(ctx, a); err != nil {
-		f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
-		return f.answer(), StoreUnavailable
+		return undecided(err)
 	}
 	if w.Dry {
 		a.dropEnded(r.clockNow())
@@ -69,10 +68,15 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 			return r.refusedWrite(w, a, v)
 		}
 		if err != nil {
-			f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
-			return f.answer(), StoreUnavailable
+			return undecided(err)
 		}
 	}
+}
+
+// undecided refuses a write because the store, which holds the locks, answered with the error err.
+func undecided(err error) (*Answer, Refusal) {
+	f := &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error() + "; nothing was written", Retry: time.Second}
+	return f.answer(), StoreUnavailable
 }
 
 // admission is a decision about one write.
@@ -126,7 +130,7 @@ func (r *Router) allFree(names []string) bool {
 	return all
 }
 
-// lookAhead reads a gate again in the background, before the last reading is too old to be counted on. So no write has to wait for it.
+// lookAhead reads a gate again in the background, before its last reading is too old to rely on. So no write has to wait for the reading.
 func (r *Router) lookAhead(name string) {
 	r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) }) // after a failure the next write reads the gate itself
 }
@@ -159,7 +163,7 @@ type verdict struct {
 	at       *protection // the lock of holder or promised
 }
 
-// judge decides about a write by the locks' documents.
+// judge decides, from the locks' documents, whether a write is admitted.
 func (a *admission) judge(w *Writing) (v verdict) {
 	matched := false
 	for i := range a.locks {
@@ -203,7 +207,8 @@ func (a *admission) dropEnded(now int64) {
 	}
 }
 
-// handOver writes into the lock's document that a promised lease was handed over, so that the holder before can't write any more.
+// handOver stores in the lock's document that the writer's promised lease was handed over to it. After that, the previous holder can't
+// write any more.
 func (r *Router) handOver(ctx context.Context, v verdict) error {
 	op := state.Op{Do: state.Renew, Owner: v.promised.Owner, Token: v.promised.Token, Path: v.at.t.path, Class: state.Foreground,
 		Mode: state.Exclusive}
@@ -214,7 +219,7 @@ func (r *Router) handOver(ctx context.Context, v verdict) error {
 	return done.Err
 }
 
-// lapseAll has the store end the leases that are over.
+// lapseAll makes the store end the leases whose time is over.
 func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 	var held []*protection
 	var changes []Change
