@@ -2,8 +2,8 @@ package state
 
 import "slices"
 
-// Apply carries the operations out, in their order, and reports whether the document is another one now. If it isn't, nothing has to be
-// written: no verdict is then one that must be.
+// Apply carries out the operations of a call, in their order. changed says whether that changed the document. If not, the caller needn't
+// write it: then none of the results needs a write.
 func (d *Doc) Apply(c *Call, clock Clock) (results []Result, changed bool) {
 	if d.Kind == "" {
 		d.Lock, d.Kind, d.Holds, d.Queue, d.Freed = c.Lock, c.Kind, []Hold{}, []Entry{}, []int64{}
@@ -22,7 +22,7 @@ func (d *Doc) Apply(c *Call, clock Clock) (results []Result, changed bool) {
 	return results, a.changed
 }
 
-// applying is a call under way.
+// applying is the state of one Apply.
 type applying struct {
 	d       *Doc
 	c       *Call
@@ -33,8 +33,11 @@ type applying struct {
 	lapsed  []Hold
 }
 
-// purge takes away what has lapsed. Those whose turn it has been for too long lose it: their proxy has died, or will come back with the
-// age of those who wait there. It isn't enough that they let those pass who come right behind them: others may stand in between.
+// purge removes leases, promises and places in the queue whose time is over.
+//
+// A place also goes if it has had its turn for longer than Grace without taking the lock: its proxy has died, or is slow. A slow proxy
+// comes back and names the age of its waiters, so they lose nothing. It isn't enough that the place lets the next one pass: the places
+// further back would still wait.
 func (a *applying) purge() {
 	d := a.d
 	a.lapsed = []Hold{}
@@ -59,8 +62,8 @@ func (a *applying) purge() {
 	a.promote()
 }
 
-// promote gives the first of the chain its lease when nobody has one any more. Where its proxy says so, it is alive: the lease is a new one
-// then. Else it ends when it was promised to end.
+// promote makes the first promise of the chain a lease, once nobody holds the lock. If the call comes from the proxy that made the promise,
+// that proxy is alive, and the lease begins now. Otherwise the lease ends at the time that was promised.
 func (a *applying) promote() {
 	d := a.d
 	if len(d.Holds) == 0 && len(d.Chain) > 0 {
@@ -77,8 +80,10 @@ func (a *applying) promote() {
 	}
 }
 
-// claim makes a promised lease the one that is held: only the proxy that handed it over has told anybody its token, and did so when all
-// before it had been released.
+// claim makes the promised lease of a token the lease that is held, and returns its place in Holds, or -1 if there is no such promise.
+//
+// A client that names the token of a promise proves that all leases before it were released: the promising proxy tells the token to its
+// waiter only after these releases, and no other proxy tells it at all.
 func (a *applying) claim(token int64, owner string) int {
 	d := a.d
 	i := slices.IndexFunc(d.Chain, func(h Hold) bool { return h.Token == token && h.Owner == owner })
@@ -95,8 +100,11 @@ func (a *applying) claim(token int64, owner string) int {
 	return 0
 }
 
-// over reports whether a time span has ended, by the clock or by what was seen. Both count whole ms, and all of the one in which it ends
-// belongs to it: its holder may have begun to count late in the one in which it began.
+// over reports whether a time span has ended. Without Clock.Unchanged the clock decides, by until. With it, the time decides for which the
+// document was seen unchanged since the mark, by span.
+//
+// Both count whole milliseconds. The millisecond in which the span ends still belongs to the span, because the holder may have begun to
+// count at the end of its first millisecond.
 func (a *applying) over(until, span int64, m func() Mark) bool {
 	if a.clock.Unchanged == nil {
 		return until < a.now
@@ -104,7 +112,7 @@ func (a *applying) over(until, span int64, m func() Mark) bool {
 	return a.clock.Unchanged(m()) > span
 }
 
-// until is when something ends that lasts so long from now on.
+// until is the end of a span that begins now.
 func (a *applying) until(span int64) int64 { return a.now + a.clock.Slack + span }
 
 func (a *applying) do(op *Op) (Verdict, int64) {
@@ -143,7 +151,7 @@ func (a *applying) acquire(op *Op) (Verdict, int64) {
 		return a.promise(op, &me)
 	}
 	if i >= 0 {
-		d.Holds[i].Mode = Exclusive // the readers' lease becomes a writer's
+		d.Holds[i].Mode = Exclusive // a shared lease becomes an exclusive one
 		return a.reenter(op, &d.Holds[i]), d.Holds[i].Token
 	}
 	if v := a.room(op, 1, op.Size); v != Acquired {
@@ -157,18 +165,18 @@ func (a *applying) acquire(op *Op) (Verdict, int64) {
 	return Acquired, d.Last
 }
 
-// relayed reports whether somebody else than that proxy may have handed the lock over without the document knowing it yet: whoever it
-// says has the lease may have released it.
+// relayed reports whether another proxy than the given one may have handed the lock over, though the document doesn't show it yet. If
+// so, the holder that the document names may have released its lease.
 func (a *applying) relayed(proxy string) bool { return len(a.d.Chain) > 0 && a.d.Promiser != proxy }
 
 func (a *applying) mayPromise(op *Op, me *Entry) bool {
 	d := a.d
-	mine := func(h Hold) bool { return h.Owner == op.Owner } // who has it re-enters, later
+	mine := func(h Hold) bool { return h.Owner == op.Owner } // an owner that has a lease, or a promise, gets no second one: it re-enters later
 	return op.Wait && !a.behind(me) && int64(len(d.Chain)) < op.Chain && d.Kind != Tree && a.clock.Unchanged == nil && !a.relayed(a.c.Proxy) &&
 		!slices.ContainsFunc(d.Holds, mine) && !slices.ContainsFunc(d.Chain, mine)
 }
 
-// promise puts a lease at the end of the chain. It begins now, whenever it is handed over.
+// promise puts a lease at the end of the chain. The time of the lease begins now, not when the lease is handed over.
 func (a *applying) promise(op *Op, me *Entry) (Verdict, int64) {
 	d := a.d
 	d.Last = Token(d.Last, a.now, op.Salt)
@@ -180,7 +188,7 @@ func (a *applying) promise(op *Op, me *Entry) (Verdict, int64) {
 	return Promised, d.Last
 }
 
-// again makes a promised lease begin anew, for the same request.
+// again answers a request that has a promise already. The time of the promised lease begins anew.
 func (a *applying) again(op *Op, h *Hold) Verdict {
 	h.Until, h.Beat = max(h.Until, a.until(h.TTL)), a.beat
 	a.changed = true
@@ -189,13 +197,14 @@ func (a *applying) again(op *Op, h *Hold) Verdict {
 	return Promised
 }
 
-// lease is the one of the last token.
+// lease makes the lease of an operation. Its token is the last one that was given.
 func (a *applying) lease(op *Op) Hold {
 	return Hold{Owner: op.Owner, Token: a.d.Last, Path: op.Path, Mode: op.Mode, Since: a.now, Until: a.until(op.TTL),
 		TTL: op.TTL, Beat: a.beat, Rid: op.Rid, Note: op.Note, Client: op.Client, Size: op.Size}
 }
 
-// reenter makes the lease of its owner longer, never shorter: the one who had it first counts on what it was told.
+// reenter makes the lease of an owner that asks again longer. It never makes the lease shorter: the first request relies on the time in its
+// answer.
 func (a *applying) reenter(op *Op, h *Hold) Verdict {
 	h.TTL = max(h.TTL, op.TTL)
 	h.Until, h.Beat = a.until(h.TTL), a.beat
@@ -206,7 +215,7 @@ func (a *applying) reenter(op *Op, h *Hold) Verdict {
 	if h.Rid == op.Rid {
 		return Acquired
 	}
-	h.Rid = "" // if one of the two requests is abandoned, the other one still counts on the lease
+	h.Rid = "" // neither request may end the lease by Abandon: the other one relies on it
 	return Reentered
 }
 
@@ -231,7 +240,7 @@ func (a *applying) release(op *Op) (Verdict, int64) {
 		return Released, op.Token
 	}
 	if op.Token > 0 && slices.Contains(a.d.Freed, op.Token) {
-		a.changed = true // it is an answer that counts, and so a write
+		a.changed = true // the client relies on this answer: only a write proves that the document is current
 		return Released, op.Token
 	}
 	return a.unknown(op), 0
@@ -267,7 +276,8 @@ func (a *applying) freed(token int64) {
 	}
 }
 
-// held is the lease that an operation names by its token: its owner's, on that path.
+// held returns the place in Holds of the lease that an operation names: with its token, its owner and its path. If that lease is only
+// promised yet, held makes it a held one. -1: there is none.
 func (a *applying) held(op *Op) int {
 	i := slices.IndexFunc(a.d.Holds, func(h Hold) bool { return h.Token == op.Token && h.Owner == op.Owner && h.Path == op.Path })
 	if i < 0 {
@@ -276,19 +286,19 @@ func (a *applying) held(op *Op) int {
 	return i
 }
 
-// unknown says why there is no lease of the token that is the owner's, on that path.
+// unknown says why held has found no lease for an operation.
 func (a *applying) unknown(op *Op) Verdict {
 	d := a.d
 	for _, leases := range [][]Hold{d.Holds, d.Chain} {
 		if i := slices.IndexFunc(leases, func(h Hold) bool { return h.Token == op.Token }); i >= 0 && leases[i].Owner == op.Owner {
-			return Missing // it is another path's
+			return Missing // the lease is on another path
 		} else if i >= 0 {
 			return NotOwner
 		}
 	}
 	switch {
 	case op.Token > 0 && d.Last > 0:
-		return Expired // also if it is larger than the last one: who guesses must not learn in which direction to go on
+		return Expired // also if the token is larger than the last one: a client that guesses mustn't learn whether to guess higher or lower
 	case op.Token > 0 || len(d.Holds) == 0:
 		return Missing
 	case slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Owner == op.Owner }):
@@ -297,7 +307,7 @@ func (a *applying) unknown(op *Op) Verdict {
 	return NotOwner
 }
 
-// finish makes the document that is written.
+// finish sets the fields of the document that each write sets.
 func (a *applying) finish(results []Result) {
 	d := a.d
 	d.Seen, d.Beat, d.Results, d.Lapsed = a.now, a.beat, results, a.lapsed
