@@ -29,7 +29,8 @@ type list struct {
 // member is a value that has a place of its own.
 type member struct {
 	place, value uint64
-	number       int32 // 1 + its place among the numbers; 0: it is none
+	parent       uint64 // the place of the object that holds it; 0: the document
+	number       int32  // 1 + its place among the numbers; 0: it is none
 	key, weight  uint8
 	container    bool // an object or a list
 	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
@@ -48,6 +49,7 @@ type part struct {
 const (
 	weightOfFlag      = 1
 	weightOfWords     = 1
+	weightOfContainer = 5 // of an object or a list that is taken out, without what is in it
 	maxWeightOfNumber = 8 // in a list
 	maxWeight         = 12
 	// weightOfRepeated is the weight of a value that occurs several times in its list, such as a free seat.
@@ -207,12 +209,12 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(24*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
+	return int64(32*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
 }
 
 func (d *digester) object(v tree.Value, place uint64, inList bool) {
 	for m := v.First(); m.Exists(); m = m.Next() {
-		d.value(m, step(place, m.KeyHash()), inList)
+		d.value(m, step(place, m.KeyHash()), place, inList)
 	}
 }
 
@@ -228,11 +230,11 @@ func step(place, key uint64) uint64 {
 }
 
 // value adds a value, which has a place of its own unless it is in a list.
-func (d *digester) value(v tree.Value, place uint64, inList bool) {
+func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 	kind := v.Kind()
 	if !inList {
 		d.listed = place
-		d.member(v, place)
+		d.member(v, place, parent)
 	}
 	switch {
 	case kind == tree.Object:
@@ -243,7 +245,7 @@ func (d *digester) value(v tree.Value, place uint64, inList bool) {
 		}
 		for e := v.First(); e.Exists(); e = e.Next() {
 			before := len(d.parts)
-			d.value(e, step(step(place, elementKey), identityOf(e)), true)
+			d.value(e, step(step(place, elementKey), identityOf(e)), place, true)
 			if isLong(e) || !inList && e.Kind() == tree.Object {
 				d.element(e, step(place, elementKey), before)
 			}
@@ -289,8 +291,9 @@ var identities = func() map[uint64]int {
 }()
 
 // member adds a value that has a place of its own. Of a list or long text, only the kind counts here, because its parts are compared.
-func (d *digester) member(v tree.Value, place uint64) {
-	m := member{place: place, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v), container: v.Kind().IsContainer()}
+func (d *digester) member(v tree.Value, place, parent uint64) {
+	m := member{place: place, parent: parent, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
+	m.container = v.Kind().IsContainer()
 	if !m.container && !isLong(v) {
 		m.value = v.Hash()
 	}
@@ -327,6 +330,8 @@ func weightOf(v tree.Value) uint8 {
 		return weightOfText(len(v.Raw()) - len(`""`))
 	case tree.Number:
 		return uint8(min(1+2*len(v.Raw()), maxWeightOfNumber)) // a digit is three bits, and the first is often 1
+	case tree.Object, tree.Array:
+		return weightOfContainer
 	default:
 		return weightOfFlag
 	}

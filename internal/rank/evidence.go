@@ -14,6 +14,7 @@ import (
 //	  keys that others put in, with other values           otherKeys, however many keys
 //	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
+//	  an object, a list or a text                          the weight of that alone, however much is in it
 //	  content that a newer candidate lacks, too            an eighth of its weight: two clients may take the same job out of a queue
 //	  any other content                                    its weight: it is likelier that the client has never seen it
 //	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
@@ -135,7 +136,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 			i++
 		default:
 			if !w.part {
-				w.take(b[j].place, b[j].place, b[j].key+b[j].weight)
+				w.take(b[j].place, b[j].place, w.weightWithout(b[j].parent, b[j].key+b[j].weight))
 			}
 			j++
 		}
@@ -161,11 +162,20 @@ func (w *weighing) compareParts(theirs *Digest) {
 			i++
 		default:
 			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.take(b[j].hash, b[j].place, b[j].weight)
+				w.take(b[j].hash, b[j].place, w.weightWithout(b[j].place, b[j].weight))
 			}
 			j++
 		}
 	}
+}
+
+// weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
+// text: a client takes that out in one go, however much is in it.
+func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
+	if holder != 0 && w.mine.find(holder) < 0 {
+		return 0
+	}
+	return weight
 }
 
 // creation returns the index of the document's first revision; -1: it isn't among the candidates.

@@ -62,6 +62,9 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 		"the first change brings keys, also from two clients": {
 			[]Candidate{heldAt(1, `{"n":0,"l":[],"last":{}}`), heldAt(2, `{"n":1,"l":["yes"],"last":{"from":"ada","at":"9:00","device":"phone"}}`)},
 			`{"n":1,"l":["no"],"last":{"from":"bob","at":"9:01","device":"desk"}}`, 0},
+		"an object is taken out in one go, whatever is in it": {
+			[]Candidate{spentAt(1, `{"holders":{},"n":1}`), heldAt(2, `{"holders":{"ada":{"since":"2026-11-25T10:00:00Z","for":"the nightly run","hosts":["one","two"]}},"n":2}`)},
+			`{"holders":{},"n":3}`, 1},
 		"what one client still had says nothing about what others took out": {
 			[]Candidate{heldAt(1, `{"jobs":["send the yearly mail to ada","mail to bob"],"done":0}`), spentAt(2, `{"jobs":["mail to bob"],"done":1}`),
 				{Revision: at(3, `{"jobs":["send the yearly mail to ada","mail to bob","mail to eve"],"done":0}`), Spent: true, View: true}},
