@@ -75,20 +75,16 @@ func (b *Batch[M]) GoOn(ctx context.Context) {
 		return
 	}
 	old.line.leaders--
+	old.line = &line[M]{leaders: 1} // the lane is out of the document's line: that may be another document's before the wait ends
 	l := s.find(old.place)
 	if l == nil {
 		b.lane = ls.open(s, old.place)
 		s.mu.Unlock()
 		return
 	}
-	l, err := ls.await(ctx, s, l, &waiter[M]{m: b.Members[0], turn: make(chan *lane[M], 1), alone: true}, false)
-	if err == nil {
+	if l, err := ls.await(ctx, s, l, &waiter[M]{m: b.Members[0], turn: make(chan *lane[M], 1), alone: true}, false); err == nil {
 		b.lane = l
-		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old.line.leaders++
 }
 
 // End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.

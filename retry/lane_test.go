@@ -536,3 +536,49 @@ func TestALeaderThatLostItsLaneGoesOnAtOnceIfNothingHoldsItUp(t *testing.T) {
 		})
 	}
 }
+
+// hookedContext is one that has ended. Who asks for the cause of its end is held up meanwhile.
+type hookedContext struct {
+	context.Context
+	asked func()
+}
+
+func (c hookedContext) Err() error {
+	c.asked()
+	return context.Canceled
+}
+
+func (c hookedContext) Value(any) any { return nil }
+
+// The client of a leader that lost its lane has left. The lane ends before the leader goes on, and is another document's then.
+func TestALeaderThatLeavesTheLineCountsInNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 { // lanes are used again, if not always
+			ls := NewLanes(8, sameScope)
+			release := make(chan struct{})
+			next := make(chan (<-chan error), 1)
+			var others []*Batch[*change]
+			ended, leave := context.WithCancel(t.Context())
+			leave()
+			ctx := hookedContext{ended, func() {
+				close(release)
+				<-<-next
+				for n := range 4 {
+					at := Place{Ref: doc.Ref{Index: "other", ID: strconv.Itoa(n)}}
+					_ = ls.Do(t.Context(), at, &change{}, false, func(b *Batch[*change]) { b.Keep(); others = append(others, b) })
+				}
+			}}
+			head := queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
+				time.Sleep(2 * Patience)
+				b.GoOn(ctx)
+				for _, other := range others {
+					if n := other.lane.line.leaders; n != 1 {
+						t.Errorf("%d are at work on a document that one changes", n)
+					}
+				}
+			})
+			next <- queued(t, t.Context(), ls, &change{scope: "y"}, false, func(*Batch[*change]) { <-release })
+			<-head
+		}
+	})
+}
