@@ -32,11 +32,12 @@ func (lettersCmd) Help() string {
 	return `A rule with on_exhausted: dead_letter keeps the writes that can't be placed. Nothing of them was written.
 
 A replay goes through the rules and guards, from what the client had seen when it made the write, with the credentials that you
-give. Two kinds of dead letters aren't replayed unless you say so. Look at them first.
+give. Three kinds of dead letters aren't replayed unless you say so. Look at them first.
 
 A doubtful one (--doubtful): its write may have been made already.
 An unchecked one (--unchecked): the engine was away or busy, so it has not checked whether the client may write. Anybody who can reach
-the data port may have sent it.`
+the data port may have sent it.
+One without a base (--overwrite): it isn't known what the client had seen, so a whole document replaces what is stored now.`
 }
 
 const lettersPath = "/_optimist/dead-letters"
@@ -104,7 +105,7 @@ func (c *lettersList) write(out, table io.Writer, l *deadletter.Letter, n int) e
 	if n == 0 {
 		fmt.Fprintln(table, "ID\tKEPT\tSTATE\tREASON\tRULE\tWRITE\tDETAIL")
 	}
-	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.Format(time.DateTime), l.State, l.Reason, l.Rule,
+	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, seconds(l.At), l.State, l.Reason, l.Rule,
 		printable.Word(l.Request.Method+" "+l.Request.Target), printable.Word(shortened(l.Detail)))
 	return nil
 }

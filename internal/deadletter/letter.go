@@ -54,7 +54,7 @@ type Request struct {
 	Method string      `json:"method"`
 	Target string      `json:"target"`
 	Fields [][2]string `json:"fields,omitempty"`
-	Body   Bytes       `json:"body"`
+	Body   Bytes       `json:"body,omitzero"` // nil in a list
 }
 
 // Base is what the client had seen when it made the write.
