@@ -172,7 +172,13 @@ func (w *weighing) compareParts(theirs *Digest) {
 // weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
 // text: a client takes that out in one go, however much is in it.
 func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
-	if holder != 0 && w.mine.find(holder) < 0 {
+	if holder == 0 {
+		return weight
+	}
+	if holder != w.holder { // mostly the same one again
+		w.holder, w.holderGone = holder, w.mine.find(holder) < 0
+	}
+	if w.holderGone {
 		return 0
 	}
 	return weight

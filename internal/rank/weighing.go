@@ -32,6 +32,9 @@ type weighing struct {
 	sliding []uint64 // places of lists with entries dropped at one end, and others put in at the other
 	dropped int      // how many changes are such dropped entries, or content of them
 
+	holder     uint64 // the last one that weightWithout was asked for
+	holderGone bool   // whether mine lacks that
+
 	at       int32 // the candidate that is being compared
 	view     bool  // that candidate is a view: others may have changed its content since
 	limit    int   // with more changes than this, a candidate is too far
@@ -87,7 +90,7 @@ const maxTouches = 16
 
 // begin makes the weighing ready for n candidates.
 func (w *weighing) begin(n int, mine *Digest, part bool) {
-	w.mine, w.part, w.newest, w.compared = mine, part, -1, 0
+	w.mine, w.part, w.newest, w.compared, w.holder = mine, part, -1, 0, 0
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
 	w.changes = w.changes[:0]
 	w.removed.reset()
