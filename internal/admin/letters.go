@@ -42,11 +42,13 @@ func (s *Server) letters(ctx *fasthttp.RequestCtx) {
 	if ctx.IsHead() {
 		method = fasthttp.MethodGet
 	}
-	args := ctx.QueryArgs()
+	query := map[string]string{}
+	for name, value := range ctx.QueryArgs().All() {
+		query[string(name)] = string(value)
+	}
 	status, body := s.o.Letters(ctx, &LettersRequest{
 		Method: method, Path: string(bytes.TrimPrefix(ctx.Path(), []byte(lettersPath))), Body: ctx.PostBody(),
-		Query:         func(name string) string { return string(args.Peek(name)) },
-		Authorization: string(ctx.Request.Header.Peek(AuthorizationField)),
+		Query: query, Authorization: string(ctx.Request.Header.Peek(AuthorizationField)),
 	})
 	answer(ctx, status, body)
 }

@@ -83,8 +83,8 @@ type endpoint struct {
 // LettersRequest is what the listener is asked.
 type LettersRequest struct {
 	Method string
-	Path   string // "", "/{id}", "/{id}/_replay", "/_replay" or "/_delete"
-	Query  func(name string) string
+	Path   string            // "", "/{id}", "/{id}/_replay", "/_replay" or "/_delete"
+	Query  map[string]string // the parameters, decoded
 	Body   []byte
 	// Authorization is for replays; empty: they have no credentials.
 	Authorization string

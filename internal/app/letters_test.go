@@ -30,14 +30,12 @@ const letterRules = `rules:
 func operate(t *testing.T, a *App, method, path, body, authorization string) (int, gjson.Result) {
 	t.Helper()
 	path, query, _ := strings.Cut(path, "?")
-	name, value, _ := strings.Cut(query, "=")
+	asked := map[string]string{}
+	if name, value, ok := strings.Cut(query, "="); ok {
+		asked[name] = value
+	}
 	status, answer := a.operateLetters(t.Context(), &admin.LettersRequest{Method: method, Path: path, Body: []byte(body),
-		Query: func(asked string) string {
-			if asked == name {
-				return value
-			}
-			return ""
-		}, Authorization: authorization})
+		Query: asked, Authorization: authorization})
 	text, err := json.Marshal(answer)
 	if err != nil {
 		t.Fatal(err)
@@ -222,10 +220,13 @@ func TestLettersAreDeletedByWhatIsMeant(t *testing.T) {
 		}
 	}
 	busy.Store(false)
-	for _, wrong := range []string{`{"documents":"2"}`, `{"state":"old"}`, `{"older_than":"soon"}`, `[]`} {
+	for _, wrong := range []string{`{"documents":"2"}`, `{"state":"old"}`, `{"older_than":"soon"}`, `{"reason":"old"}`, `[]`} {
 		if status, r := operate(t, w.app, "POST", "/_delete", wrong, ""); status != 400 {
 			t.Errorf("%s: %d %s", wrong, status, r)
 		}
+	}
+	if status, r := operate(t, w.app, "POST", "/_delete?documents=2", "", ""); status != 400 {
+		t.Errorf("a parameter that isn't known: %d %s", status, r)
 	}
 	if _, r := operate(t, w.app, "POST", "/_delete", `{"document":"2"}`, ""); r.Get("counts.deleted").Int() != 1 {
 		t.Errorf("delete: %s", r)

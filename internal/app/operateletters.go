@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/deadletter"
 	"optimist/internal/jsontext"
+	"optimist/internal/outcome"
 	"optimist/internal/unit"
 )
 
@@ -73,12 +76,20 @@ func readLettersQuery(r *admin.LettersRequest) (*lettersQuery, error) {
 	if err := jsontext.Strict(r.Body, query); err != nil {
 		return nil, err
 	}
-	for name, into := range map[string]*string{"rule": &query.Rule, "index": &query.Index, "document": &query.Document,
-		"reason": &query.Reason, "state": &query.State, "older_than": &query.OlderThan, "newer_than": &query.NewerThan, "after": &query.After} {
-		*into = cmp.Or(r.Query(name), *into)
+	size := ""
+	known := map[string]*string{"rule": &query.Rule, "index": &query.Index, "document": &query.Document, "reason": &query.Reason,
+		"state": &query.State, "older_than": &query.OlderThan, "newer_than": &query.NewerThan, "after": &query.After, "size": &size}
+	for name, value := range r.Query {
+		into := known[name]
+		switch {
+		case into != nil:
+			*into = cmp.Or(value, *into)
+		case name != "pretty": // the answer always is
+			return nil, errors.New(name + ": there is no such parameter; there are " + strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
 	}
-	if v := r.Query("size"); v != "" {
-		n, err := strconv.Atoi(v)
+	if size != "" {
+		n, err := strconv.Atoi(size)
 		if err != nil || n < 1 {
 			return nil, errors.New("size: want a number from 1 on")
 		}
@@ -92,6 +103,10 @@ func (k *lettersQuery) allow() deadletter.Allow {
 	return deadletter.Allow{Doubtful: k.Doubtful, Unchecked: k.Unchecked}
 }
 
+// letterReasons are those that letters have.
+var letterReasons = []string{outcome.UnplacedConflict, outcome.UnplacedRefused, outcome.UnplacedBusy, outcome.UnplacedUnreachable,
+	outcome.UnplacedTimeout, reasonUndo}
+
 // query is which letters are meant.
 func (k *lettersQuery) query(now time.Time) (*deadletter.Query, error) {
 	q := &deadletter.Query{Rule: k.Rule, Index: k.Index, Document: k.Document, Reason: k.Reason, State: deadletter.State(k.State),
@@ -100,6 +115,9 @@ func (k *lettersQuery) query(now time.Time) (*deadletter.Query, error) {
 	case "", deadletter.Waiting, deadletter.Replaying, deadletter.Doubtful:
 	default:
 		return nil, errors.New("state: want waiting, replaying or doubtful")
+	}
+	if q.Reason != "" && !slices.Contains(letterReasons, q.Reason) {
+		return nil, errors.New("reason: want one of " + strings.Join(letterReasons, ", "))
 	}
 	for _, one := range []struct {
 		name, text string

@@ -58,6 +58,9 @@ func (a *App) openUndo(c *config.Config) error {
 	return nil
 }
 
+// reasonUndo is the reason of a letter about a change that can't be undone.
+const reasonUndo = "undo"
+
 // undoLeft makes a dead letter of a change that can't be undone. A replay takes the holder's change out of the then current document.
 func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 	target := append([]byte("/"), uri.AppendSegment(nil, l.Index)...)
@@ -66,7 +69,7 @@ func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 		target = uri.AppendSegment(append(target, "?routing="...), l.Routing)
 	}
 	letter := &deadletter.Letter{
-		Rule: l.Rule, Reason: "undo",
+		Rule: l.Rule, Reason: reasonUndo,
 		Detail: "the holder " + l.Owner + " of " + l.Lock + " has ended without a release, and its write can't be undone: " + l.Why,
 		Status: http.StatusConflict, Index: l.Index, Document: l.ID, Routing: l.Routing, Checked: true,
 		Request: deadletter.Request{Method: http.MethodPut, Target: string(target), Body: l.Before,

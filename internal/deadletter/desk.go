@@ -203,7 +203,8 @@ type Listed struct {
 func (d *Desk) List(ctx context.Context, q *Query) (*Listed, error) {
 	page := &Listed{Letters: []*Letter{}}
 	if d.o.Folder != nil {
-		page.Letters, _ = d.o.Folder.List(ctx, q) // it never fails
+		held, _ := d.o.Folder.List(ctx, q) // it never fails
+		page.Letters = append(page.Letters, held...)
 		page.InFolder, _ = d.o.Folder.Held()
 	}
 	stored, err := d.o.Store.List(ctx, q)
