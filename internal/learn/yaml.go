@@ -21,6 +21,10 @@ func (s *Suggestions) WriteYAML(out io.Writer) {
 			ix.writeRule(&rules, names)
 		}
 	}
+	if rules.Len()+notes.Len() == 0 {
+		fmt.Fprintf(out, "# optimist has seen %s.\n# There is no rule to suggest.\n", counted(s.Conflicts, "conflict"))
+		return
+	}
 	fmt.Fprintf(out, "# optimist has learnt this from %s. Read it before you use it:\n", counted(s.Conflicts, "conflict"))
 	fmt.Fprint(out, "# a number that two clients move may be counted (sum), or be a state that both set.\n")
 	switch {
