@@ -14,29 +14,31 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Undo keeps the journals of leases whose writes are undone if they aren't released; a *undo.Store does. It is safe for concurrent use.
+// Undo keeps the journals of leases with undo: if the holder doesn't release such a lease, its writes are undone. A *undo.Store is one. It
+// is safe for concurrent use.
 type Undo interface {
-	// Open begins one journal of leases that were acquired together. Its token is the first one's.
+	// Open begins one journal for leases that were acquired together. The journal's token is that of the first lease.
 	Open(ctx context.Context, leases []undo.Lock) error
 	// Begun finds the journals of leases.
 	Begun(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error)
-	// Settle undoes what leases before have left open, as far as blocks says that they were in the way, and have ended.
+	// Settle undoes the writes of earlier leases whose journals are still open: of those leases for which blocks returns true.
 	Settle(ctx context.Context, l *undo.Lock, blocks func(token int64, path string) (bool, error)) error
-	// Registered are those of the locks that leases before have left journals of.
+	// Registered returns those of the locks of which earlier leases have left unsettled journals.
 	Registered(ctx context.Context, locks []undo.Lock) ([]undo.Lock, error)
-	// Commit has what was written stay, and Rollback has it undone. left is of how many documents that can't be.
+	// Commit ends a journal whose writes stay. Rollback undoes the writes of a journal; left counts the documents that it couldn't restore.
 	Commit(ctx context.Context, token int64) (had bool, err error)
 	Rollback(ctx context.Context, token int64) (left int, err error)
 }
 
-// undoer is a Keeper that gives out a lease only when nothing is left of leases before it whose writes are to be undone. The lease itself
-// keeps others out meanwhile: if this proxy dies, it lapses, and whoever gets the lock then goes on.
+// undoer is a Keeper that undoes the writes of dead holders before it hands out a lease. It acquires the lease first, so that no other
+// client gets the lock while it undoes. If this proxy dies meanwhile, the lease ends, and the proxy that gets the lock next goes on with
+// the undo.
 type undoer struct {
 	Keeper
 	r *Router
 }
 
-// Acquire settles what was left, and begins a journal if the request asks for one.
+// Acquire acquires the lock, undoes what earlier leases have left, and begins a journal if the request asks for one.
 func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	began := time.Now()
 	l, err := u.acquire(ctx, c)
@@ -54,8 +56,8 @@ func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	return l, nil
 }
 
-// acquire acquires. If the owner still has a lease whose journal has ended, it ends that lease, and acquires another one: no write can be
-// made under the token of the old one, and by asking again the owner would only make it longer.
+// acquire gets a lease for the claim. The owner may still have an old lease whose journal has ended. No write can be made under its token,
+// and a second request of the owner would only make that lease longer. So acquire releases the old lease, and gets a new one.
 func (u undoer) acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	l, err := u.Keeper.Acquire(ctx, c)
 	if err != nil || !l.Reentered {
@@ -75,8 +77,10 @@ func (u undoer) acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	return u.Keeper.Acquire(ctx, c)
 }
 
-// over are those of some leases whose journal has ended: the ids of their locks' documents. A lease may outlast its journal, if that is of
-// several leases and another one of them has ended, or if a proxy dies between the end of the journal and that of the lease.
+// over returns the ids of the lock documents of those leases whose journal has ended.
+//
+// A lease can outlast its journal in two cases. The journal is of several leases, and another one of them has ended. Or a proxy has died
+// after it ended the journal, and before it ended the lease.
 func (u undoer) over(ctx context.Context, leases []undo.Lock) (over []string, err error) {
 	journals, err := u.r.o.Undo.Begun(ctx, leases)
 	if err != nil {
@@ -90,7 +94,8 @@ func (u undoer) over(ctx context.Context, leases []undo.Lock) (over []string, er
 	return over, nil
 }
 
-// ready settles what was left. It renews the lease meanwhile, and for its holder afterwards.
+// ready undoes what earlier leases have left. It renews the lease l while it waits for that. If that took long, it renews the lease once
+// more, so that the holder gets its whole time.
 func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) error {
 	ttl, patience := c.ttl(u.r), max(c.Wait-time.Since(began), u.r.o.Patience)
 	settling, stop := context.WithTimeout(ctx, patience)
@@ -136,7 +141,8 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 	return nil
 }
 
-// blocks tells whether a journal's lease was in the way of a claim, and has ended. The lock's document is read for it once, if ever.
+// blocks returns a function that reports whether a lease with a journal excluded the claim, and has ended. The function reads the lock's
+// document at its first call.
 func (u undoer) blocks(ctx context.Context, c *Claim) func(token int64, path string) (bool, error) {
 	var d *state.Doc
 	read := false
@@ -153,7 +159,7 @@ func (u undoer) blocks(ctx context.Context, c *Claim) func(token int64, path str
 	}
 }
 
-// failure is what a client is told for whom the lock couldn't be made ready.
+// failure is the error that a client gets if a step of the journal fails with err.
 func (u undoer) failure(ctx context.Context, t *target, err error) error {
 	var f *Failure
 	switch {
@@ -174,7 +180,7 @@ func (u undoer) failure(ctx context.Context, t *target, err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// giveBack ends a lease that nobody is told of.
+// giveBack releases a lease of which no client will learn.
 func (u undoer) giveBack(ctx context.Context, c *Claim) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.r.o.Patience)
 	defer cancel()
@@ -188,7 +194,7 @@ func (u undoer) giveBack(ctx context.Context, c *Claim) {
 func (u undoer) Release(ctx context.Context, c *Claim) error {
 	committed, err := u.commit(ctx, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) })
 	if errors.Is(err, undo.ErrEnded) {
-		_ = u.Keeper.Release(ctx, c) // it protects nothing any more. If this fails, it ends by itself
+		_ = u.Keeper.Release(ctx, c) // the lease protects nothing any more. If this release fails, the lease ends by itself
 	}
 	if err != nil {
 		return u.failure(ctx, c.Lock.t, err)
@@ -196,11 +202,12 @@ func (u undoer) Release(ctx context.Context, c *Claim) error {
 	if err := u.Keeper.Release(ctx, c); err != nil && !(committed && isOver(err)) {
 		return err
 	}
-	return nil // it is committed: if the lease has ended since, nobody else had the lock before
+	return nil // the writes are committed. If the lease has ended since, no other client had the lock before the commit
 }
 
-// commit commits the journals of leases. It can be repeated. held reports, by an error, that one of the leases has ended. had is false
-// where nothing was ever noted. The error is undo.ErrEnded where something is undone already: the operator may have ended the lease.
+// commit commits the journals of leases. It can be repeated. held returns an error if one of the leases has ended. had is false if the
+// leases have no journal. The error is undo.ErrEnded if writes of a journal are undone already, for example because an operator has ended
+// the lease.
 func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() error) (had bool, err error) {
 	journals, err := u.journals(ctx, leases)
 	if err != nil {
@@ -225,9 +232,9 @@ func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() erro
 	return true, nil
 }
 
-// rollback undoes what was written under leases. It can be repeated, and does the same where a lease has ended: whoever gets the lock next
-// would do it. held reports, by an error, that the leases are another owner's, or have ended. left is of how many documents a dead letter
-// holds what couldn't be undone. The error is errNothingToUndo where nothing was ever noted.
+// rollback undoes what was written under leases. It can be repeated. It undoes also if a lease has ended, because the next holder's proxy
+// would do that anyway. held returns an error if the leases belong to another owner, or have ended. left counts the documents that couldn't
+// be restored, for which there are dead letters. The error is errNothingToUndo if the leases have no journal.
 func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) (left int, err error) {
 	ctx, stop := context.WithTimeout(ctx, max(wait, u.r.o.Patience))
 	defer stop()
@@ -257,11 +264,12 @@ func isOver(err error) bool {
 	return errors.As(err, &f) && (f.Type == TypeExpired || f.Type == TypeMissing)
 }
 
-// errNothingToUndo refuses a rollback of what was never noted.
+// errNothingToUndo refuses a rollback of leases without a journal.
 var errNothingToUndo = badRequest("the lock wasn't acquired with undo, or there is no lease of that token, or it ended more than " +
 	"a day ago: nothing can be undone")
 
-// journals are those of leases. A journal of several leases that is open can't be ended for some of them: that is refused.
+// journals returns the journals of leases. If an open journal has further leases, the request must name these, too: the writes of a journal
+// stay, or are undone, together. Otherwise the error says which lease is missing.
 func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error) {
 	journals, err := u.r.o.Undo.Begun(ctx, leases)
 	if err != nil {
@@ -277,7 +285,7 @@ func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun,
 	return journals, nil
 }
 
-// held reports, by an error, that the lease of a claim has ended.
+// held returns an error if the lease of a claim has ended.
 func (u undoer) held(ctx context.Context, c *Claim) error {
 	renewal := *c
 	renewal.TTL, renewal.Note = 0, ""
@@ -285,18 +293,18 @@ func (u undoer) held(ctx context.Context, c *Claim) error {
 	return err
 }
 
-// journal is the lock as journals name it.
+// journal returns the lease of an owner and a token in the form of the journals.
 func (l *Lock) journal(owner string, token int64) *undo.Lock {
 	return &undo.Lock{Doc: l.t.id, Name: l.Name, Path: l.t.path, Owner: owner, Token: token}
 }
 
-// The words at the end of a lock's path that end its journal.
+// The ends of a lock's path with which a client ends the journal.
 var (
 	commitWord   = []byte("/_commit")
 	rollbackWord = []byte("/_rollback")
 )
 
-// cutEnd cuts the word off a path that ends a journal: POST …/_commit, or …/_rollback.
+// cutEnd separates the path of a lock from the word behind it that ends the journal: POST …/_commit, or …/_rollback.
 func cutEnd(q *Request) (path []byte, end journalEnd) {
 	if q.Method != http.MethodPost {
 		return q.Path, noEnd
@@ -310,7 +318,7 @@ func cutEnd(q *Request) (path []byte, end journalEnd) {
 	return q.Path, noEnd
 }
 
-// journalEnd is what a request says is to become of what was written.
+// journalEnd is what a request does with the writes of a journal.
 type journalEnd int
 
 const (
@@ -349,7 +357,7 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": left}), nil
 }
 
-// noUndo refuses undo where it can't be had.
+// noUndo is the error for a request with undo if optimist isn't configured for it.
 func (r *Router) noUndo() error {
 	if r.o.Keeper != nil {
 		return r.unable("undo")
@@ -357,7 +365,7 @@ func (r *Router) noUndo() error {
 	return badRequest("undo needs credentials of its own: set undo.auth (basic_file, api_key_file or bearer_file) in optimist's configuration")
 }
 
-// mayUndo refuses undo where it makes no sense.
+// mayUndo returns an error if a request asks for undo and can't have it.
 func (r *Router) mayUndo(a *parameters) error {
 	switch {
 	case !a.Undo:
@@ -370,11 +378,11 @@ func (r *Router) mayUndo(a *parameters) error {
 	return nil
 }
 
-// sweeper is the owner of leases that are taken for a rollback for which nobody waits.
+// sweeper is the owner of the leases that Recover acquires.
 const sweeper = "optimist: undo"
 
-// Recover undoes what a lease of that lock has left, if it has ended unreleased. It does nothing while the lease lasts, or while somebody
-// else has the lock: whoever got it has settled it before.
+// Recover undoes the writes of a lease that has ended and wasn't released, though no client asks for its lock. It does nothing while the
+// lease lasts. It does nothing either while another client has the lock: that client's proxy has undone the writes before.
 func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 	what, t, _, err := r.locate([]byte(name))
 	if err != nil || what != oneLock {
@@ -401,7 +409,7 @@ func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 	return r.keeper.Release(ctx, c)
 }
 
-// JournalOf is the lock of a path as journals name it, without an owner and a token. The error is a *Failure.
+// JournalOf returns the lock of a path in the form of the journals, without an owner and a token. The error is a *Failure.
 func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
 	what, t, _, err := r.locate(path)
 	switch {
@@ -414,7 +422,8 @@ func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
 	return l.journal("", 0), nil
 }
 
-// Lasting tells of each lease whether it lasts, as far as is known here: it is for telling, not for deciding. Errors: those of the Store.
+// Lasting reports for each lease whether it lasts, by this proxy's clock. Show the result to operators, but decide nothing by it. Errors:
+// those of the Store.
 func (r *Router) Lasting(ctx context.Context, leases []undo.Lock) ([]bool, error) {
 	var ids []string
 	nth := map[string]int{}
