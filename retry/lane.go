@@ -19,7 +19,7 @@ const GuessAge = time.Second
 // Patience is how long changes wait for a try of the one that holds their lane. A try that takes longer waits for the engine (for missing
 // shards, for example). It must not hold up other clients' changes: the next one takes the lane over, and only their guards keep
 // the two apart. One alone takes it over: if all that wait went at once, each would conflict with all others, until the tries of some are
-// used up. A lane that goes on, however slowly, is taken over by nobody.
+// used up. A lane that goes on, however slowly, is taken over by nobody. Clients take turns in it.
 //
 // If many changes are held up at once, the wait for each further one is shorter: the n-th waits for Patience/n.
 const Patience = 2 * time.Second
@@ -63,7 +63,7 @@ func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 // Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
 func (b *Batch[M]) Keep() { b.kept = true }
 
-// GoOn is for before each further try: the leader isn't stuck. If the lane was taken over, GoOn waits for a turn of its own. Beside a lane
+// GoOn is for before each try: the leader isn't stuck. If the lane was taken over, GoOn waits for a turn of its own. Beside a lane
 // in which one write follows the other, the batch would conflict again and again. It returns at once if ctx has ended.
 func (b *Batch[M]) GoOn(ctx context.Context) {
 	ls, old := b.lanes, b.lane
@@ -100,7 +100,8 @@ type Place struct {
 // Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
 // under way. Safe for concurrent use; make it with NewLanes.
 type Lanes[M any] struct {
-	Waits hook.Func1[M] // a change waits for its turn; nil: nobody needs to know
+	Waits  hook.Func1[M]            // a change waits for its turn; nil: nobody needs to know
+	Client func(M) fairqueue.Client // clients take turns; nil: there is one
 
 	share func(lead, m M) bool
 	limit int
@@ -188,6 +189,9 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 // await waits in the line of l, and returns what the turn brings. It is called with s locked, and unlocks it.
 func (ls *Lanes[M]) await(ctx context.Context, s *laneSlot[M], l *lane[M], w *waiter[M], background bool) (*lane[M], error) {
 	w.place.Value = w
+	if ls.Client != nil {
+		w.place.Client = ls.Client(w.m)
+	}
 	if l.line.Empty() {
 		l.line.since = time.Now()
 	}
@@ -292,7 +296,7 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 }
 
 // gather makes the batch that the change m leads: with it go the waiting changes that may share its write. It stops at the first of a
-// class that may not, because changes to one document go in their order.
+// class that may not: nobody is passed over.
 func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]

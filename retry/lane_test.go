@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -581,4 +582,36 @@ func TestALeaderThatLeavesTheLineCountsInNoOther(t *testing.T) {
 			<-head
 		}
 	})
+}
+
+// One client sends many changes at once. Either none of them ends, or each takes nearly as long as it may.
+func TestManySlowChangesOfOneClientHoldAnotherUpForOneTurn(t *testing.T) {
+	for name, c := range map[string]struct{ takes, want time.Duration }{
+		"none ends":    {time.Hour, Patience + Patience/2},
+		"each is slow": {Patience - 1, 2 * (Patience - 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ls := NewLanes(8, sameScope)
+				ls.Client = func(m *change) netip.Addr { return netip.MustParseAddr(m.name) }
+				begun := time.Now()
+				var all []<-chan error
+				for n := range 50 {
+					m := &change{name: "192.0.2.1", scope: strconv.Itoa(n)}
+					all = append(all, queued(t, t.Context(), ls, m, false, func(*Batch[*change]) { time.Sleep(c.takes) }))
+				}
+				if err := <-queued(t, t.Context(), ls, &change{name: "192.0.2.2"}, false, func(*Batch[*change]) {}); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took != c.want {
+					t.Errorf("the other client waited for %v, want %v", took, c.want)
+				}
+				for _, e := range all {
+					if err := <-e; err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }

@@ -122,9 +122,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		res, err := delivery.Received(a.open[0].req.Parker.Received())
 		return a.judge(ctx, res, err)
 	}
-	if n > 1 {
-		a.batch.GoOn(ctx)
-	}
+	a.batch.GoOn(ctx)
 	if a.source != read {
 		a.giveBack(budget.Of(ctx))
 	}

@@ -8,6 +8,7 @@ package write
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -44,6 +45,7 @@ func New(o Options) *Service {
 	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.lanes.Waits = (*change).waits
+	s.lanes.Client = func(c *change) netip.Addr { return c.out.Client.Addr }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
