@@ -244,9 +244,9 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 			d.list(v, place)
 		}
 		for e := v.First(); e.Exists(); e = e.Next() {
-			before := len(d.parts)
-			d.value(e, step(step(place, elementKey), identityOf(e)), place, true)
-			if isLong(e) || !inList && e.Kind() == tree.Object {
+			before, identity := len(d.parts), identityOf(e)
+			d.value(e, step(step(place, elementKey), identity), place, true)
+			if isLong(e) || !inList && e.Kind() == tree.Object && identity == 0 {
 				d.element(e, step(place, elementKey), before)
 			}
 		}
@@ -284,7 +284,8 @@ func identityOf(e tree.Value) uint64 {
 // identities are the members that identify entries in most lists, by the hashes of their names. A higher value identifies better.
 var identities = func() map[uint64]int {
 	all := map[uint64]int{}
-	for i, name := range []string{"no", "number", "position", "pos", "name", "code", "sku", "key", "uuid", "_id", "id"} {
+	names := []string{"no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key", "uuid", "_id", "id"}
+	for i, name := range names {
 		all[tree.HashString(name)] = 1 + i
 	}
 	return all
@@ -310,8 +311,9 @@ func (d *digester) part(hash uint64, weight uint8) {
 	d.parts = append(d.parts, part{hash, d.listed, 1, weight})
 }
 
-// element adds an entry of a list as a whole. Its parts alone don't tell entries apart: single values of objects are often the same, and
-// the words of a long text only tell how similar two texts are.
+// element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of
+// objects are often the same, and the words of a long text only tell how similar two texts are. An entry that something identifies is
+// changed value by value, and two clients may well make the same change.
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	sum := 0
 	if v.Kind() == tree.Object {

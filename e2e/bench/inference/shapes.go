@@ -13,7 +13,8 @@ import (
 // shapes are documents as people have them.
 func shapes() []*shape {
 	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
-		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board(), window(), invoice(), columns(), auction()}
+		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board(), window(), invoice(), columns(), auction(),
+		votes()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -537,6 +538,24 @@ func auction() *shape {
 		edit: func(c *change, d map[string]any) {
 			d["highest"], d["bids"] = num(integer(d["highest"])+1+c.Int64N(20)), num(integer(d["bids"])+1)
 			d["bidder"] = fmt.Sprintf("u%d", c.worker)
+		},
+	}
+}
+
+// votes: one of four options gets a vote.
+func votes() *shape {
+	return &shape{
+		name: "votes", vague: true, rules: sum("/options/*/votes"), units: map[string]float64{"votes": 1},
+		seed: func(*change) map[string]any {
+			var options []any
+			for _, o := range []string{"yes", "no", "maybe", "never"} {
+				options = append(options, map[string]any{"label": o, "votes": num(0)})
+			}
+			return map[string]any{"question": "tea?", "options": options}
+		},
+		edit: func(c *change, d map[string]any) {
+			o := object(list(d["options"])[c.IntN(4)])
+			o["votes"] = num(integer(o["votes"]) + 1)
 		},
 	}
 }

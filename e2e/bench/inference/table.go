@@ -81,7 +81,7 @@ func Table(out io.Writer, o Options) error {
 		}
 		all := &Tally{}
 		for _, s := range shapes {
-			if !named(s, o.Shapes) || c.Absent && s == "stock" { // nobody makes a stock by a sum
+			if !named(s, o.Shapes) || c.Absent && (s == "stock" || s == "votes") { // nobody makes such a document by a sum
 				continue
 			}
 			sum, err := o.run(c, s)
