@@ -18,7 +18,7 @@ type document struct {
 	writes []*written
 }
 
-// collect sorts what was noted by documents. Those that were written last come first. Writes that were never applied are left out.
+// collect groups the notes by document. The document that was written last comes first. Writes that were never applied are left out.
 func collect(pages []*page) []*document {
 	all := map[Place]*written{}
 	failed := map[Place]bool{}
@@ -80,8 +80,8 @@ const (
 	applied                   // everything was applied
 )
 
-// restored is what shall stand in place of cur: the document without the holder's writes, the newest of which goes first. why says what
-// couldn't be undone, where something couldn't.
+// restored returns the document cur without the holder's writes. It undoes the newest write first. why is empty, or says what it couldn't
+// undo.
 func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, about doubt) (img image, why string) {
 	img = image(cur.Source)
 	if about == restoredOnce && d.isRestored(img, merger) {
@@ -90,7 +90,7 @@ func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, a
 	for i := len(d.writes) - 1; i >= 0; i-- {
 		w := d.writes[i]
 		if cur.Known() && cur.Numbers == w.Guard && i == len(d.writes)-1 {
-			continue // it wasn't applied, and never will be once this is written
+			continue // the newest write wasn't applied, and its guard fails as soon as the result is written
 		}
 		next, problem := w.undo(img, merger, about == applied || about == noDoubt && w.acked)
 		if img = next; problem != "" && why == "" {
@@ -100,7 +100,7 @@ func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, a
 	return img, why
 }
 
-// isRestored reports whether all that the holder changed is as it was, in a document that others have changed, too.
+// isRestored reports whether everything that the holder changed has its old value again. Other clients may have changed other parts.
 func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
 	last := d.writes[len(d.writes)-1]
 	if img == nil || last.After == nil {
@@ -114,13 +114,14 @@ func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
 	return ok && err == nil
 }
 
-// undo takes the write out of a document. sure says that it is in there, as far as others haven't changed that.
+// undo removes the write's change from the document img. sure says that the write was applied. Otherwise undo first finds out whether the
+// change is in the document.
 func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (image, string) {
 	switch {
 	case same(img, w.After):
 		return w.Before, ""
 	case same(img, w.Before):
-		return img, "" // it wasn't applied, or is undone
+		return img, "" // the write wasn't applied, or is undone already
 	case w.Before == nil && img == nil:
 		return nil, ""
 	case w.Before == nil:
@@ -131,7 +132,7 @@ func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (i
 		return nil, whyGone
 	}
 	m := merger(w.Rule)
-	if !sure { // with strategies that count, once too often is as bad as never
+	if !sure { // a sum that is undone though it was never applied is as wrong as one that isn't undone
 		there, err := m.Repeatable(w.After, w.Before, img)
 		if err == nil && !there {
 			if there, err = m.Repeatable(w.Before, w.After, img); there && err == nil {
@@ -150,10 +151,11 @@ func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (i
 	return r.Doc, ""
 }
 
-// same reports whether two images are: none, or the same bytes.
+// same reports whether two images are equal: both are no document, or have the same bytes.
 func same(a, b image) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// mayAppear reports whether a write that is still on its way may make the document, which isn't there now. No guard keeps it from that.
+// mayAppear reports whether a late write of the holder may still create the document. A rollback can't prevent that by a guard, because the
+// document isn't there.
 func (d *document) mayAppear() bool {
 	for _, w := range d.writes {
 		if w.Before == nil && w.After != nil && !w.acked {
@@ -163,7 +165,7 @@ func (d *document) mayAppear() bool {
 	return false
 }
 
-// made reports whether an image is one that the holder has made where there was no document.
+// made reports whether an image is that of a document that the holder has created.
 func (d *document) made(img image) bool {
 	for _, w := range d.writes {
 		if w.Before == nil && same(img, w.After) {

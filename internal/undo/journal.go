@@ -55,10 +55,11 @@ type entry struct {
 	empty bool
 }
 
-// stale is after how long without a write the journal's record is looked at again.
+// stale is the time without a write after which Journal reads the journal's record again.
 const stale = time.Minute
 
-// Journal is that of the tokens under which a write is made; nil where none of them has one. Errors: ErrEnded, ErrStore.
+// Journal returns the journal of the tokens under which a client writes. It is nil if no token has a journal. Errors: ErrEnded, ErrTwo,
+// ErrStore.
 func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
 	var found *Journal
 	for _, token := range tokens {
@@ -114,7 +115,7 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 	return j, nil
 }
 
-// settled forgets a journal that isn't open any more; of one that never was, h is nil.
+// settled forgets a journal that isn't open any more. h is nil if the journal was never begun.
 func (s *Store) settled(token int64, h *head) {
 	if h != nil && (h.State == rolling || h.State == undone) {
 		s.tellUndone(token)
@@ -122,7 +123,7 @@ func (s *Store) settled(token int64, h *head) {
 	s.forget(token)
 }
 
-// tellUndone tells of what was written through this process under a journal.
+// tellUndone calls Options.Undone for each document that was written through this process under a journal.
 func (s *Store) tellUndone(token int64) {
 	known, ok := s.journals.Load(token)
 	if !ok || s.o.Undone == nil {
@@ -153,15 +154,16 @@ func (s *Store) forget(token int64) {
 	}
 }
 
-// fresh reports whether the journal was seen open a short while ago. It may have ended since: the next page tells.
+// fresh reports whether this process saw the journal open a short while ago. The journal may have ended since: the next page shows it.
 func (j *Journal) fresh(now time.Time, since time.Duration) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return !j.ended && now.Sub(j.looked) < since
 }
 
-// Note notes a write, and returns when that is stored. Only then may the write be sent. If it was a try before that is noted elsewhere,
-// say so by Outcome. Errors: ErrEnded, ErrFull, ErrStore; then the write must not be sent. ctx ends the wait, and not the noting.
+// Note notes a write, and returns when the note is stored. Only then may the caller send the write. If the write was noted before, for an
+// earlier try, tell Outcome about the earlier note. Errors: ErrEnded, ErrFull, ErrStore: then the write must not be sent. If ctx ends, Note
+// returns, but the note may still be stored.
 func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After},
 		size: int64(len(w.Before) + len(w.After) + 200), done: make(chan error, 1)}
@@ -173,7 +175,7 @@ func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	case err := <-e.done:
 		return e.at, err
 	case <-ctx.Done():
-		go func() { // the write isn't sent. If another client makes the same document, that isn't to be taken for this one's
+		go func() { // the write isn't sent. Without this, a rollback could take another client's equal document for this write's
 			if <-e.done == nil {
 				j.Outcome(e.at, false)
 			}
@@ -182,7 +184,7 @@ func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	}
 }
 
-// Outcome says what became of a write that was noted. It is noted with the next one: nobody waits for it.
+// Outcome records whether a noted write was applied. The journal stores that with its next page: Outcome doesn't wait for it.
 func (j *Journal) Outcome(at Place, applied bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -193,7 +195,7 @@ func (j *Journal) Outcome(at Place, applied bool) {
 	}
 }
 
-// Wrote says who has written a document, and which revision that has left; zero: it isn't known which. It is for Options.Undone.
+// Wrote records who has written a document, and the revision that the write made (zero: not known). Options.Undone gets both.
 func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
 	if j.s.o.Undone == nil {
 		return
@@ -207,7 +209,7 @@ func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
 	j.wrote[w] = n
 }
 
-// Failed is Outcome for a write that never will be applied. It returns when that is stored.
+// Failed records that a noted write was not applied and never will be. Unlike Outcome it returns when this is stored.
 func (j *Journal) Failed(ctx context.Context, at Place) error {
 	e := &entry{empty: true, done: make(chan error, 1)}
 	j.mu.Lock()
@@ -223,7 +225,7 @@ func (j *Journal) Failed(ctx context.Context, at Place) error {
 	}
 }
 
-// start has pages written, if that isn't done already. The caller has the lock.
+// start starts the goroutine that writes pages, unless it runs already. The caller holds the lock.
 func (j *Journal) start(ctx context.Context) {
 	if !j.busy {
 		j.busy = true
@@ -231,7 +233,8 @@ func (j *Journal) start(ctx context.Context) {
 	}
 }
 
-// write writes pages until nothing waits. Page after page: so there is never a gap, whoever else writes pages of the journal.
+// write writes pages until no entry waits. It writes one page after the other, so that their numbers have no gap, even if another proxy
+// writes pages of the same journal.
 func (j *Journal) write(ctx context.Context) {
 	for {
 		j.letOthersCome()
@@ -261,8 +264,9 @@ func (j *Journal) write(ctx context.Context) {
 	}
 }
 
-// letOthersCome lets go first whoever is about to note something at this moment, as the items of a bulk are, all of them. Else the first
-// of them would have a page of its own, and the rest the next one, which is one round trip more. It takes no time where nobody is.
+// letOthersCome waits until no further goroutine adds an entry. The items of a bulk come at the same moment. Without letOthersCome the
+// first item would get a page of its own, and the others would get the next page: one round trip more. If no goroutine comes, it takes no
+// time.
 func (j *Journal) letOthersCome() {
 	for before := -1; ; {
 		j.mu.Lock()
@@ -276,8 +280,8 @@ func (j *Journal) letOthersCome() {
 	}
 }
 
-// gather takes what waits, as much as goes on one page; nil if nothing does. A write that is larger has a page of its own. What the journal
-// has no room for is refused.
+// gather takes as many of the waiting entries as go on one page. It returns nil if none waits. A write that is larger than a page gets a
+// page of its own. A write for which the journal has no room gets ErrFull.
 func (j *Journal) gather() (*page, []*entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -307,10 +311,11 @@ func (j *Journal) gather() (*page, []*entry) {
 	return p, some
 }
 
-// appendTries is how often a page is tried to be stored whose answer was lost.
+// appendTries is the number of tries to store a page if the answers are lost.
 const appendTries = 5
 
-// append stores a page behind the last one. Another proxy's page there moves it on; an end is ErrEnded.
+// append stores a page behind the last one. If another proxy's page is there already, append goes on to the next number. If the end is
+// there, the error is ErrEnded.
 func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 	writes, size := p.Writes, p.Bytes
 	for lost := 0; lost < appendTries; {
@@ -346,19 +351,19 @@ func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 	return 0, fmt.Errorf("%w: the answers to its writes are lost", ErrStore)
 }
 
-// end is the error of a journal that takes no more writes.
+// end returns the error for a write to a journal that has ended, and forgets the journal if it is settled.
 func (j *Journal) end(ctx context.Context) error {
 	h, err := j.s.head(ctx, j.token)
 	if err != nil {
 		return err
 	}
-	if h == nil || h.State != isOpen { // else it is being committed
+	if h == nil || h.State != isOpen { // if it is open, its holder is committing it
 		j.s.settled(j.token, h)
 	}
 	return ErrEnded
 }
 
-// step goes behind a page, whose number it gives.
+// step moves the journal's place behind a page, and returns the number of that page.
 func (j *Journal) step(p *page) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

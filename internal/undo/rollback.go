@@ -20,8 +20,8 @@ type run struct {
 	err  error
 }
 
-// rollBack undoes what a journal holds. Whoever asks while this process does so waits for the same. It goes on though ctx ends; then the
-// error is its cause. Errors: ErrBusy, ErrCommitted, ErrStore.
+// rollBack undoes the writes of a journal. If this process is undoing them already, the call waits for that. If ctx ends, the call returns
+// its cause, and the rollback goes on. Errors: ErrBusy, ErrCommitted, ErrStore.
 func (s *Store) rollBack(ctx context.Context, token int64) error {
 	s.mu.Lock()
 	r := s.runs[token]
@@ -85,8 +85,8 @@ func busy(err error) error {
 	return err
 }
 
-// stands reports whether the proxy that undoes has shown no progress for as long as it may, as far as this process has seen. No clocks
-// are compared.
+// stands reports whether another proxy's rollback makes no progress any more: this process has seen the same record for Options.Takeover.
+// Only this process's clock counts, so the clocks of proxies may differ.
 func (s *Store) stands(h *head) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Store) stands(h *head) bool {
 	return true
 }
 
-// undoing is a rollback on its way.
+// undoing is the state of one rollback.
 type undoing struct {
 	s      *Store
 	h      *head
@@ -145,7 +145,8 @@ func (u *undoing) all(ctx context.Context) error {
 	return u.note(ctx, "undone")
 }
 
-// note writes the journal's record, which shows others that this process is at work. errLost says that it isn't any more.
+// note writes the journal's record, which shows other proxies that this process makes progress. The error is errLost if another proxy has
+// taken over.
 func (u *undoing) note(ctx context.Context, step string) error {
 	if err := u.s.fault(step); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (u *undoing) note(ctx context.Context, step string) error {
 	return u.s.putHead(ctx, u.h)
 }
 
-// fence ends the journal, so that nothing more can be noted, and reads it.
+// fence ends the journal, so that no further write can be noted, and reads its pages.
 func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
 	var all []*page
 	for {
@@ -180,7 +181,7 @@ func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
 	}
 }
 
-// heard is what this process knows of a journal's writes, and hasn't noted.
+// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet.
 func (s *Store) heard(token int64) *page {
 	known, ok := s.journals.Load(token)
 	if !ok {
@@ -192,11 +193,11 @@ func (s *Store) heard(token int64) *page {
 	return &page{Acked: slices.Clone(j.acked), Failed: slices.Clone(j.failed)}
 }
 
-// rounds is how often documents are tried that others write at the same time.
+// rounds is the number of tries for documents that other clients write at the same time.
 const rounds = 50
 
-// batch restores some documents, each by one write under the guard of what was just read. inherited is what another process had
-// planned, which may have been carried out, or be on its way still.
+// batch restores some documents, each by one write under the guard of the revision that it has just read. inherited is the plan of the
+// proxy that undid before. Its writes may have been applied, or may still arrive.
 func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherited []planned) error {
 	var todo []*target
 	for i, d := range docs {
@@ -231,7 +232,7 @@ func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherit
 	return fmt.Errorf("%w: others write the documents all the time", ErrStore)
 }
 
-// plan reads the documents, and decides what shall stand in their place. open are those that have to be written.
+// plan reads the documents, and decides what each becomes. open are the documents that have to be written.
 func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err error) {
 	found, err := u.s.fetch(ctx, todo)
 	if err != nil {
@@ -283,7 +284,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes
 	return true, nil
 }
 
-// settled is told of each document that is as it shall be.
+// settled records that a document is as it has to be.
 func (u *undoing) settled(ctx context.Context, t *target) error {
 	u.restored(t)
 	if t.why == "" {
@@ -309,21 +310,21 @@ func (u *undoing) watch(docs []*document) {
 	}
 }
 
-// leave keeps what can't be undone.
+// leave makes a dead letter of what can't be undone.
 func (u *undoing) leave(ctx context.Context, t *target) error {
 	first, last := t.writes[0], t.writes[len(t.writes)-1]
 	if !slices.Contains(u.h.Left, t.nth) {
 		u.h.Left = append(u.h.Left, t.nth)
 	}
 	u.s.o.Events.Undid.Call("left", 1)
-	if err := u.note(ctx, "leave"); err != nil { // who has been taken over leaves nothing
+	if err := u.note(ctx, "leave"); err != nil { // a proxy that has lost the rollback to another one makes no dead letter
 		return err
 	}
 	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing,
 		Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
-// write writes what is planned. again are the documents that others have written meanwhile.
+// write carries out the plan. again are the documents that other clients have written meanwhile.
 func (u *undoing) write(ctx context.Context, open []*target) (again []*target, err error) {
 	if err := u.s.fault("write"); err != nil {
 		return nil, err
@@ -359,8 +360,8 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 	return again, nil
 }
 
-// await looks again for documents that a write on its way may still make: no guard can keep it from that. One that appears as the holder
-// has made it is deleted.
+// await looks for documents that a late write of the holder may still create, until Options.Grace is over: no guard can prevent such a
+// write. If a document appears as the holder made it, await deletes it.
 func (u *undoing) await(ctx context.Context) error {
 	appear := u.appear
 	for len(appear) > 0 && u.s.o.Now().Sub(u.fenced) < u.s.o.Grace {
@@ -397,6 +398,6 @@ func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 	if len(late) == 0 {
 		return nil
 	}
-	_, err = u.s.writeAll(ctx, late) // what somebody has changed meanwhile is theirs
+	_, err = u.s.writeAll(ctx, late) // if another client has changed such a document meanwhile, it stays
 	return err
 }

@@ -18,7 +18,7 @@ type Lock struct {
 	Token int64
 }
 
-// tries is how often a record is written that others write at the same time.
+// tries is the number of tries to write a record that other proxies write at the same time.
 const tries = 20
 
 // Open begins one journal of leases that were acquired together, before their holder knows of them. Its token is that of the first lease. A
@@ -138,7 +138,8 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 	}
 }
 
-// forbid has a journal never begin that was about to. m is a member of it, if that is known. h is nil where it has begun meanwhile.
+// forbid prevents a journal that another proxy is about to begin. m is a member of it, if one is known. h is nil if the journal has begun
+// meanwhile.
 func (s *Store) forbid(ctx context.Context, token int64, m *head, l *Lock) (h *head, err error) {
 	h = &head{Kind: kindHead, State: undone, Token: token, Doc: l.Doc, Path: l.Path, Until: s.o.Now().Add(s.o.KeepPages).UnixMilli()}
 	if m != nil {
@@ -183,7 +184,7 @@ func (s *Store) Commit(ctx context.Context, token int64) (had bool, err error) {
 	return true, ErrStore
 }
 
-// tidy takes what is committed off the register. If that fails, whoever gets the lock next does it.
+// tidy removes a committed journal from the register. If that fails, the proxy of the lock's next holder does it.
 func (s *Store) tidy(ctx context.Context, h *head) error {
 	s.forget(h.Token)
 	if err := s.fault("tidy"); err != nil {
@@ -193,8 +194,8 @@ func (s *Store) tidy(ctx context.Context, h *head) error {
 	return nil
 }
 
-// Rollback undoes what was written under a lease, at its holder's wish. It waits as Settle does. It can be repeated. left is of how many
-// documents a dead letter holds what couldn't be undone. Errors: ErrCommitted, ErrBusy, ErrStore.
+// Rollback undoes what was written under a lease, because its holder asks for it. It waits as Settle does. It can be repeated. left counts
+// the documents that it couldn't restore, for which there are dead letters. Errors: ErrCommitted, ErrBusy, ErrStore.
 func (s *Store) Rollback(ctx context.Context, token int64) (left int, err error) {
 	h, err := s.head(ctx, token)
 	switch {

@@ -79,13 +79,13 @@ type Options struct {
 	// MaxDocuments and MaxBytes are how many writes one journal holds at most, and how many bytes. Defaults: 10,000, and 64 MiB.
 	MaxDocuments int
 	MaxBytes     int64
-	// Grace is how long documents are looked for again that a write may still make after the take-over. Default 5s.
+	// Grace is for how long after the end of a journal a rollback looks for documents that late writes create. Default 5s.
 	Grace time.Duration
 	// Takeover is how long a proxy that undoes may show no progress before another one takes over. Default 10s.
 	Takeover time.Duration
-	// Poll is how often another proxy's rollback is looked at. Default 100ms.
+	// Poll is the time between two looks at another proxy's rollback. Default 100ms.
 	Poll time.Duration
-	// KeepPages is how long what was noted is kept after the end; KeepHeads how long it is known that a token's journal has ended.
+	// KeepPages is how long the notes of a journal are kept after its end. KeepHeads is how long the record is kept that says that it ended.
 	// Defaults: 10m, 24h.
 	KeepPages, KeepHeads time.Duration
 	// BulkBytes is how many bytes of documents one bulk of a rollback has. Engines take 100 MiB, but what stands before them may take less.
@@ -95,7 +95,7 @@ type Options struct {
 	Timeout time.Duration
 	// Merger merges as the rule of that name says; for a name that isn't known any more, as one without strategies does.
 	Merger func(rule string) Merger
-	// Left keeps what couldn't be undone. An error has it tried again.
+	// Left keeps what couldn't be undone. If it returns an error, the rollback tries again.
 	Left func(ctx context.Context, l *Left) error
 	// Undone is told of each document that was written through this process, and is undone, or about to be: by whom, and which revision the
 	// write had left. Nil: nobody wants to know.
@@ -137,7 +137,7 @@ type Store struct {
 	runs     map[int64]*run
 }
 
-// sighting is the state of another proxy's rollback, and since when it has been that.
+// sighting is the state of another proxy's rollback, and since when this process has seen that state.
 type sighting struct {
 	at    doc.Numbers
 	since time.Time
