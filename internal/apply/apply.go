@@ -97,7 +97,7 @@ func (w *Write) merger() intent.Merger {
 		m = m.Guessing()
 	}
 	if w.Base.Guessed && w.Base.Kind == session.KindAbsent && w.Part == nil { // a part names what it changes
-		m = m.AfterCreation(w.Base.Created)
+		m = m.AfterCreation(w.Base.Made)
 	}
 	if len(w.Sent)+len(w.Base.View) > smallMerge {
 		m = m.In(w.Room)

@@ -6,13 +6,18 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// firstVersion is the version of a document that was just made.
-const firstVersion = 1
+const (
+	// firstVersion is the version of a document that was just made.
+	firstVersion = 1
+	// maxMade bounds how many documents a write is compared with whose client had found none.
+	maxMade = 8
+)
 
-// Created is for a write by a client that had found no document. It returns the first revision of the document that another client has
-// created meanwhile; nil: the session doesn't know it. Both clients may have put in the same defaults, so a merge needs that revision. For
-// any other base, and for a base that the client has named, Created returns nil. The bytes are immutable. Call it before the base is ended.
-func (b *Base) Created() []byte {
+// Made is for a write by a client that had found no document. It returns the first revision of the document that another client has
+// created meanwhile, and what other clients have sent since that had found none, either: not more than a few, and nothing if the session
+// doesn't know them. All these clients may have put in the same defaults, so a merge needs that. For any other base, and for a base that
+// the client has named, Made returns nothing. The bytes are immutable. Call it before the base is ended.
+func (b *Base) Made() (made [][]byte) {
 	c := &b.claim
 	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {
 		return nil
@@ -25,6 +30,25 @@ func (b *Base) Created() []byte {
 	if e == nil {
 		return nil
 	}
+	first := firstOf(e)
+	if first == nil {
+		return nil
+	}
+	made = append(made, first)
+	add := func(v *viewcache.View) {
+		if v.FromNothing && v.Version != firstVersion && v.SentBody != nil && len(made) < maxMade {
+			made = append(made, v.SentBody.Bytes())
+		}
+	}
+	for i := range e.Past {
+		add(&e.Past[i].View)
+	}
+	add(&e.View)
+	return made
+}
+
+// firstOf returns the document's first revision; nil: it isn't known.
+func firstOf(e *viewcache.Entry) []byte {
 	if i := slices.IndexFunc(e.Past, func(p viewcache.Past) bool { return p.Version == firstVersion && p.StoredBody != nil }); i >= 0 {
 		return e.Past[i].StoredBody.Bytes()
 	}

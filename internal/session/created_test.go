@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"testing"
 )
 
@@ -9,25 +10,27 @@ func TestADocumentIsKnownAsItWasMade(t *testing.T) {
 	for range 3 {
 		s.ReadAbsent(pool, ref, s.Epoch())
 	}
-	first, second := take(t, s, pool, `{"by":"a"}`), take(t, s, pool, `{"by":"b"}`)
-	if got := second.Created(); got != nil {
-		t.Errorf("%s, and nobody has made one yet", got)
+	made := func(when string, b *Base, want string) {
+		t.Helper()
+		if got := string(bytes.Join(b.Made(), []byte(" "))); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
 	}
-	made := rev(1, `{"by":"a"}`)
-	made.Version = 1
-	first.Commit(Ack{Stored: made, Sent: made.Source, Created: true})
-	if got := second.Created(); string(got) != `{"by":"a"}` {
-		t.Errorf("%q, want what the first has made", got)
+	first, second, third := take(t, s, pool, `{"by":"a"}`), take(t, s, pool, `{"by":"b"}`), take(t, s, pool, `{"by":"c"}`)
+	made("nobody has made it", &second, "")
+	left := rev(1, `{"by":"a"}`)
+	left.Version = 1
+	first.Commit(Ack{Stored: left, Sent: left.Source, Created: true})
+	made("the first client has", &second, `{"by":"a"}`)
+	s.Read(pool, ref, left, s.Epoch())
+	change := take(t, s, pool, `{"by":"x"}`)
+	want(t, change, KindRead, 1)
+	for i, w := range []*Base{&second, &change} {
+		newer := rev(int64(2+i), `{"by":"merged"}`)
+		newer.Version = int64(2 + i)
+		w.Commit(Ack{Stored: newer, Sent: []byte([]string{`{"by":"b"}`, `{"by":"x"}`}[i])})
 	}
-	third := take(t, s, pool, `{"by":"c"}`)
-	newer := rev(2, `{"by":"b"}`)
-	newer.Version = 2
-	second.Commit(Ack{Stored: newer, Sent: newer.Source})
-	if got := third.Created(); third.Kind != KindAbsent || string(got) != `{"by":"a"}` {
-		t.Errorf("%v, %q, want what the first has made, though it was written since", third.Kind, got)
-	}
+	made("another client that had found none has written since, and one that had read it", &third, `{"by":"a"} {"by":"b"}`)
 	third.Release()
-	if got := third.Created(); got != nil {
-		t.Errorf("%s, of a base that was given back", got)
-	}
+	made("the base was given back", &third, "")
 }

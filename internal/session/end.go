@@ -92,7 +92,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	}
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
-	v.Difference = a.differs()
+	v.Difference, v.FromNothing = a.differs(), c.kind == KindAbsent
 	sh.See(e, v, stored, sent)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)

@@ -146,6 +146,8 @@ type View struct {
 	SentBody   *Body
 	Difference bool // other bytes were stored than were sent
 
+	FromNothing bool // the write was made by a client that had found no document
+
 	Contradiction bool // a later answer without numbers has shown the client another document
 	Failure       bool // after that, a write with this base has failed
 }

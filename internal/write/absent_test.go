@@ -71,11 +71,11 @@ func TestDefaultsOfAClientThatFoundNothingUndoNothing(t *testing.T) {
 	all := w.stranger()
 	all.read("1")
 	all.read("1")
-	all.save("1", `{"state":"open","lines":["a"],"total":1}`)
+	all.save("1", `{"state":"open","lines":["first","a"],"total":1}`)
 	closed := strings.Replace(all.read("1"), "open", "closed", 1)
 	all.save("1", closed)
-	r := all.save("1", `{"state":"open","lines":["b"],"total":1}`)
-	if got, want := w.stored("1"), `{"state":"closed","lines":["a","b"],"total":2}`; r.status != 200 || got != want {
+	r := all.save("1", `{"state":"open","lines":["first","b"],"total":1}`)
+	if got, want := w.stored("1"), `{"state":"closed","lines":["first","a","b"],"total":2}`; r.status != 200 || got != want {
 		t.Errorf("%v: %s, want %s", r, got, want)
 	}
 	if !strings.Contains(r.outcome, "ambiguous") {

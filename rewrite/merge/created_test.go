@@ -1,6 +1,9 @@
 package merge
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Two clients found no document. One made it, others changed it, and then the second sends what it has made of the same defaults.
 func TestADefaultOfANewDocumentUndoesNothing(t *testing.T) {
@@ -8,7 +11,7 @@ func TestADefaultOfANewDocumentUndoesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ created, sent, current, want string }{
+	for name, c := range map[string]struct{ made, sent, current, want string }{
 		"a default stays as others have set it": {
 			`{"state":"open","by":"a"}`, `{"state":"open","by":"b"}`, `{"state":"closed","by":"a"}`, `{"state":"closed","by":"b"}`},
 		"also in an object": {
@@ -17,17 +20,24 @@ func TestADefaultOfANewDocumentUndoesNothing(t *testing.T) {
 		"written otherwise":             {`{"a":"\u0041"}`, `{"a":"A"}`, `{"a":"B"}`, `{"a":"B"}`},
 		"what only the first put in isn't taken out": {
 			`{"a":1,"own":true}`, `{"a":1}`, `{"a":1,"own":true,"more":2}`, `{"a":1,"own":true,"more":2}`},
-		"sums count from nothing":     {`{"count":1}`, `{"count":1}`, `{"count":3}`, `{"count":4}`},
-		"so does the least":           {`{"low":5}`, `{"low":5}`, `{"low":7}`, `{"low":5}`},
-		"lists go by their elements":  {`{"l":["x"]}`, `{"l":["y"]}`, `{"l":["x","z"]}`, `{"l":["x","z","y"]}`},
+		"sums count from nothing":                    {`{"count":1}`, `{"count":1}`, `{"count":3}`, `{"count":4}`},
+		"so does the least":                          {`{"low":5}`, `{"low":5}`, `{"low":7}`, `{"low":5}`},
+		"lists go by their elements":                 {`{"l":["x"]}`, `{"l":["y"]}`, `{"l":["x","z"]}`, `{"l":["x","z","y"]}`},
+		"an entry that both began with counts once":  {`{"l":["x"]}`, `{"l":["x","y"]}`, `{"l":["x","z"]}`, `{"l":["x","z","y"]}`},
+		"and not at all if others have taken it out": {`{"l":["x","x"]}`, `{"l":["x","y"]}`, `{"l":["z"]}`, `{"l":["z","y"]}`},
+		"most others have sent it": {
+			`{"l":[],"a":1} {"l":["x"],"a":2} {"l":["x"],"a":2}`, `{"l":["x","y"],"a":2}`, `{"l":["z"],"a":3}`, `{"l":["z","y"],"a":3}`},
+		"one of several others has sent it": {
+			`{"l":[],"a":1} {"l":["x"],"a":2} {"l":[],"a":1}`, `{"l":["x","y"],"a":2}`, `{"l":["z"],"a":3}`, `{"l":["z","x","y"],"a":2}`},
+		"one that can't be read":      {`[ {"a":1} {"a":1} {"a":1}`, `{"a":1}`, `{"a":2}`, `{"a":2}`},
 		"it isn't known how it began": {``, `{"state":"open"}`, `{"state":"closed"}`, `{"state":"open"}`},
 		"nor can it be read":          {`[`, `{"state":"open"}`, `{"state":"closed"}`, `{"state":"open"}`},
 	} {
-		var created []byte
-		if c.created != "" {
-			created = []byte(c.created)
+		var made [][]byte
+		for _, d := range strings.Fields(c.made) {
+			made = append(made, []byte(d))
 		}
-		after := m.Guessing().AfterCreation(func() []byte { return created })
+		after := m.Guessing().AfterCreation(func() [][]byte { return made })
 		r, err := after.Merge(nil, []byte(c.sent), []byte(c.current))
 		if err != nil || string(r.Doc) != c.want || !r.Echo {
 			t.Errorf("%s: %s, echo %t, %v; want %s", name, r.Doc, r.Echo, err, c.want)

@@ -11,9 +11,9 @@ import (
 type Merger struct {
 	rules    []ruleNode
 	limits   tree.Limits
-	guessing *Merger       // see Guessing
-	steps    []steps       // of the numbers at the rules' paths, where bases are guesses; else nil
-	created  func() []byte // see AfterCreation; nil: nobody knows
+	guessing *Merger         // see Guessing
+	steps    []steps         // of the numbers at the rules' paths, where bases are guesses; else nil
+	made     func() [][]byte // see AfterCreation; nil: nobody knows
 }
 
 // New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or

@@ -200,7 +200,7 @@ func (r *request) write(p *process, b *session.Base) {
 		merger = merger.Guessing()
 	}
 	if b.Kind == session.KindAbsent && !r.part {
-		merger = merger.AfterCreation(b.Created)
+		merger = merger.AfterCreation(b.Made)
 	}
 	d := intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
