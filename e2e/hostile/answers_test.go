@@ -37,7 +37,7 @@ func hostileAnswers(t *testing.T) (list []hostileAnswer) {
 	functions := template.FuncMap{
 		"repeat": func(n int, text string) string { return strings.Repeat(text, n) },
 		"gzip": func(text string) string {
-			return string(zipped(t, func(w io.Writer) { _, _ = io.WriteString(w, text) }))
+			return string(zipped(func(w io.Writer) { _, _ = io.WriteString(w, text) }))
 		},
 	}
 	for _, f := range archive.Files {

@@ -87,7 +87,7 @@ func TestCompressedWritesStayWithinTheBudget(t *testing.T) {
 		return false
 	})
 	g := startAt(t, url, bounded)
-	body := zipped(t, func(w io.Writer) {
+	body := zipped(func(w io.Writer) {
 		_, _ = io.WriteString(w, `{"a":"`)
 		repeat(w, "a", 4*mebi-64)
 		_, _ = io.WriteString(w, `"}`)
@@ -185,7 +185,7 @@ func TestAQuestionThatIsRefusedCostsNothing(t *testing.T) {
 	}))
 	t.Cleanup(stub.Close)
 	g := startAt(t, stub.URL, bounded+"rules: [{name: all, base: {stamp: _stamp}}]")
-	body := zipped(t, func(w io.Writer) {
+	body := zipped(func(w io.Writer) {
 		_, _ = io.WriteString(w, `{"ids":[`)
 		repeat(w, `"",`, 5*mebi)
 		_, _ = io.WriteString(w, `""]}`)
@@ -248,7 +248,7 @@ func TestPatchesThatAreDearToReadStayWithinTheBudget(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := start(t, bounded)
 			g.put(t, "/i/_doc/1", `{"a":1}`)
-			body := zipped(t, func(w io.Writer) {
+			body := zipped(func(w io.Writer) {
 				_, _ = io.WriteString(w, c.before)
 				repeat(w, c.repeated, (4*mebi-len(c.before)-len(c.after)-1)/len(c.repeated))
 				_, _ = io.WriteString(w, c.after)
@@ -313,7 +313,7 @@ func TestBulksOfManyItemsStayWithinTheBudget(t *testing.T) {
 	t.Cleanup(stub.Close)
 	g := startAt(t, stub.URL, bounded+"rules: [{name: all, base: {unknown: fetch}}]")
 	for _, line := range []string{`{"delete":{"_id":"1"}}` + "\n", "\n", `{"index":{}}` + "\n{}\n"} {
-		body := zipped(t, func(w io.Writer) { repeat(w, line, mebi/len(line)-1) })
+		body := zipped(func(w io.Writer) { repeat(w, line, mebi/len(line)-1) })
 		var statuses map[int]int
 		grown := g.growth(t, func() {
 			statuses = atOnce(8, func(int) int {

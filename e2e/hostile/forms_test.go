@@ -58,5 +58,5 @@ func inGzip(t *testing.T, plain []byte) (coded []byte, ok bool) {
 	if len(body) == 0 || len(head) > 60<<10 { // longer heads are refused
 		return nil, false
 	}
-	return request(method, target, zipped(t, func(w io.Writer) { _, _ = w.Write(body) }), own...), true
+	return request(method, target, zipped(func(w io.Writer) { _, _ = w.Write(body) }), own...), true
 }
