@@ -35,11 +35,11 @@ type Journal struct {
 	next    int  // its number + 1
 	looked  time.Time
 	ended   bool
-	members []int64                // the tokens of other leases by which writes were noted
-	wrote   map[writer]doc.Numbers // through this process, and what that has left
+	members []int64                // the tokens of further leases under which writes were noted
+	wrote   map[writer]doc.Numbers // who wrote what through this process, and the revision that the write made
 }
 
-// writer is who has written a document.
+// writer names a document, and the client that has written it.
 type writer struct {
 	by any
 	doc.Ref
@@ -51,7 +51,7 @@ type entry struct {
 	size int64
 	at   Place
 	done chan error
-	// empty says that there is nothing to note: it waits for the page with what is known of others.
+	// empty: the entry has no write. It waits for the page that stores the outcomes of other writes.
 	empty bool
 }
 
@@ -88,15 +88,15 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case h == nil && wasKnown: // it stays known: the next write isn't made, either
+	case h == nil && wasKnown: // the journal stays in s.journals, so that the next write is refused, too
 		return nil, fmt.Errorf("%w. Its journal is gone", ErrEnded)
 	case h == nil && of == token:
 		return nil, nil
-	case h == nil || h.State != isOpen: // nil: a journal of several leases that was never begun. So they are nobody's
+	case h == nil || h.State != isOpen: // nil: the journal of several leases was never begun, so no client has got these leases
 		s.settled(of, h)
 		return nil, ErrEnded
 	}
-	if !wasKnown { // its holder may do again what was undone: then that has to be known here
+	if !wasKnown { // the new holder may repeat writes that were undone: so this process must forget the journals that have ended
 		if err := s.forgetEnded(ctx, func(o *Journal) bool { return o.doc == h.Doc && o.token != of }); err != nil {
 			return nil, err
 		}
