@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/config"
 	"optimist/internal/enginetest"
 )
 
@@ -65,10 +67,17 @@ func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
 	w.holds("/other/_doc/1", "")
 }
 
-// TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame: the items that were sent are counted, and those behind them are not written.
+// TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame: the items that were sent are counted, and those behind them are not written. The log has
+// the folder's path, the client has not.
 func TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame(t *testing.T) {
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nothing"))
-	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
+	folder := filepath.Join(t.TempDir(), "nothing")
+	t.Setenv("TMPDIR", folder)
+	engine := enginetest.Serve(t)
+	c := configured(t, "", engine)
+	c.Limits.MaxGuardedBody, c.Sessions.Infer = tinyBody, config.InferNone
+	log := &enginetest.Log{}
+	w := &world{t: t, direct: engine, app: runningWith(t, Options{Config: c, Log: slog.New(slog.NewTextHandler(log, nil))})}
+	w.proxied = w.app.URL()
 	a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(9000))
 	var done int
 	reason := gjson.Get(a.Body, "error.reason").Str
@@ -77,6 +86,9 @@ func TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame(t *testing.T) {
 	}
 	if gjson.Get(a.Body, "error.type").Str != "answer_not_kept" || !strings.Contains(reason, "temporary folder") || done == 0 || done >= 9000 {
 		t.Error(a.Body)
+	}
+	if strings.Contains(a.Body, folder) || !strings.Contains(log.String(), folder) {
+		t.Errorf("the client is told\n%s\nand the log\n%s", a.Body, log)
 	}
 	w.wants(a, 507, fmt.Sprintf("passed;items=%d;passed=%[1]d", done))
 	w.holds(fmt.Sprintf("/shop/_doc/%d", done-1), fmt.Sprintf(`{"n":%d}`, done-1))

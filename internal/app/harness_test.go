@@ -82,7 +82,14 @@ func compiled(t testing.TB, c *config.Config) *rule.Set {
 // running is an App of that configuration, until the test ends.
 func running(t testing.TB, c *config.Config) *App {
 	t.Helper()
-	a, err := New(Options{Config: c, Rules: compiled(t, c), Settled: true})
+	return runningWith(t, Options{Config: c})
+}
+
+// runningWith is running with options. Rules come from the configuration.
+func runningWith(t testing.TB, o Options) *App {
+	t.Helper()
+	o.Rules, o.Settled = compiled(t, o.Config), true
+	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,7 @@ func (a *App) openSessions(c *config.Config) error {
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
 		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Keys:    keys,
+		Log:     a.log,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), TenantHeaders: a.tenantHeaders(),
 	}
 	if a.undo != nil {

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"optimist/internal/api"
@@ -38,6 +39,7 @@ type Options struct {
 	Identity  client.Identity
 	Metrics   *obs.Metrics
 	Learner   *learn.Learner
+	Log       *slog.Logger
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
 	// Keys keeps what became of requests with an Idempotency-Key. Nil: the field means nothing.

@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
+	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/wire"
@@ -245,10 +246,13 @@ const typeNotKept = "answer_not_kept"
 
 // notKept is the failure of a bulk whose answer can't be kept. The items so far were sent, and the client learns only how many had which
 // outcome. It isn't a 503: clients send a request with that answer again by themselves, and items without an id would be stored twice.
+// What is wrong with the folder is for the log: clients needn't know its path.
 func (s *stream) notKept(err error) error {
+	s.i.Log.Warn("a bulk was cut off: the temporary folder (TMPDIR) doesn't keep the answers to its items",
+		obs.KeyCount, s.items, obs.KeyError, err)
 	return &proxy.Failure{Status: http.StatusInsufficientStorage, Type: typeNotKept, Reason: fmt.Sprintf(
 		"the first %d items of the bulk were carried out, and nothing behind them. Their results can't be kept in optimist's "+
-			"temporary folder: %v", s.items, err)}
+			"temporary folder; optimist's log says why", s.items)}
 }
 
 // keep keeps an element of the answer.
