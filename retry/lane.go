@@ -16,12 +16,8 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
-// Patience is how long changes wait for a try of the one that holds their lane. A try that takes longer waits for the engine (for missing
-// shards, for example). It must not hold up other clients' changes: the next one takes the lane over, and only their guards keep
-// the two apart. One alone takes it over: if all that wait went at once, each would conflict with all others, until the tries of some are
-// used up. A lane that goes on, however slowly, is taken over by nobody. Clients take turns in it.
-//
-// If many changes are held up at once, the wait for each further one is shorter: the n-th waits for Patience/n.
+// Patience is how long a change waits in its lane at most. A change that holds the lane for longer waits for the engine (for missing
+// shards, for example). It must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
 const Patience = 2 * time.Second
 
 // Batch is the work of a lane's leader: changes to one document that may share a write, in their order, and what the lane remembers. It
@@ -31,6 +27,7 @@ type Batch[M any] struct {
 	lane    *lane[M]
 	lanes   *Lanes[M]
 	epoch   uint64
+	beside  bool // it goes beside the lane's leader
 	kept    bool // see Keep
 }
 
@@ -54,7 +51,7 @@ func (b *Batch[M]) Waited() bool {
 	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !b.lane.overtaken && !b.lane.line.Empty()
+	return !b.lane.queue.Empty()
 }
 
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
@@ -63,32 +60,12 @@ func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
 // Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
 func (b *Batch[M]) Keep() { b.kept = true }
 
-// GoOn is for before each try: the leader isn't stuck. If the lane was taken over, GoOn waits for a turn of its own. Beside a lane
-// in which one write follows the other, the batch would conflict again and again. It returns at once if ctx has ended.
-func (b *Batch[M]) GoOn(ctx context.Context) {
-	ls, old := b.lanes, b.lane
-	s := ls.slot(old.place)
-	s.mu.Lock()
-	if !old.overtaken {
-		old.line.since = time.Now()
-		s.mu.Unlock()
-		return
-	}
-	old.line.leaders--
-	old.line = &line[M]{leaders: 1} // the lane is out of the document's line: that may be another document's before the wait ends
-	l := s.find(old.place)
-	if l == nil {
-		b.lane = ls.open(s, old.place)
-		s.mu.Unlock()
-		return
-	}
-	if l, err := ls.await(ctx, s, l, &waiter[M]{m: b.Members[0], turn: make(chan *lane[M], 1), alone: true}, false); err == nil {
-		b.lane = l
+// End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
+func (b *Batch[M]) End() {
+	if !b.beside {
+		b.lanes.pass(b.lanes.slot(b.lane.place), b.lane)
 	}
 }
-
-// End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
-func (b *Batch[M]) End() { b.lanes.pass(b.lanes.slot(b.lane.place), b.lane) }
 
 // Place is one document of one index. Two clusters may have indices of one name, with documents of the same id in them: UUID tells these
 // indices apart.
@@ -100,8 +77,7 @@ type Place struct {
 // Lanes are the queues of changes to single documents inside this process. A document has a lane only while a change to it is
 // under way. Safe for concurrent use; make it with NewLanes.
 type Lanes[M any] struct {
-	Waits  hook.Func1[M]            // a change waits for its turn; nil: nobody needs to know
-	Client func(M) fairqueue.Client // clients take turns; nil: there is one
+	Waits hook.Func1[M] // a change waits for its turn; nil: nobody needs to know
 
 	share func(lead, m M) bool
 	limit int
@@ -117,31 +93,18 @@ type laneSlot[M any] struct {
 	first *lane[M]
 }
 
-// lane is what the leader of a document's changes has. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which
-// belong to the leader.
+// lane is the queue of one document. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which belong
+// to the leader.
 type lane[M any] struct {
-	next      *lane[M]
-	place     Place
-	line      *line[M]
-	overtaken bool // another lane of the document has its line now
-	last      doc.Revision
-	scope     string
-	epoch     uint64
-	at        time.Time
-	batch     []M
-	b         Batch[M] // what the leader has of it
-}
-
-// line is the queue of one document, guarded by its slot's mutex.
-type line[M any] struct {
-	fairqueue.Line[*waiter[M]]
-	leaders int       // at work: the one whose lane it is, and those whose lanes were overtaken
-	since   time.Time // when the first began to wait for the leader's try
-}
-
-// left is how long those who wait go on doing so before the lane is taken over.
-func (l *line[M]) left() time.Duration {
-	return Patience/time.Duration(l.leaders) - time.Since(l.since)
+	next  *lane[M]
+	place Place
+	queue fairqueue.Line[*waiter[M]]
+	last  doc.Revision
+	scope string
+	epoch uint64
+	at    time.Time
+	batch []M
+	b     Batch[M] // what the leader has of it
 }
 
 // waiter is a change that waits in a lane.
@@ -149,12 +112,16 @@ type waiter[M any] struct {
 	m     M
 	place fairqueue.Place[*waiter[M]]
 	next  *waiter[M] // of the same batch
-	// turn brings the lane in which the waiter leads the next batch; nil: its change was in somebody's batch, which is finished. It is
-	// buffered, so that who gives the turn never waits.
-	turn  chan *lane[M]
-	taken bool // the turn is given, or will be by another's batch: leaving is too late
-	alone bool // it has a batch of its own already
+	turn  chan turn  // buffered, so that who gives the turn never waits
+	taken bool       // another's batch holds the change: leaving is too late
 }
+
+type turn uint8
+
+const (
+	lead turn = iota // the waiter leads the next batch
+	done             // its change was in somebody's batch, which is finished
+)
 
 // NewLanes makes lanes. At most limit changes share a write, if share says that m may go with the leader of the batch. share must be
 // quick: the lane is locked while it is asked.
@@ -165,8 +132,8 @@ func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 // Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in this
 // goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the context's
 // cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and Do waits for
-// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for a leader for longer than
-// Patience: then run may be called while that leader is still at work.
+// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than Patience: then
+// run is called for m alone, beside the lane's leader.
 func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
 	s := ls.slot(at)
 	s.mu.Lock()
@@ -178,68 +145,43 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 		ls.lead(s, l, nil, run)
 		return nil
 	}
-	w := &waiter[M]{m: m, turn: make(chan *lane[M], 1)}
-	l, err := ls.await(ctx, s, l, w, background)
-	if err != nil || l == nil {
-		return err
-	}
-	return ls.take(ctx, l, w, run)
-}
-
-// await waits in the line of l, and returns what the turn brings. It is called with s locked, and unlocks it.
-func (ls *Lanes[M]) await(ctx context.Context, s *laneSlot[M], l *lane[M], w *waiter[M], background bool) (*lane[M], error) {
+	w := &waiter[M]{m: m, turn: make(chan turn, 1)}
 	w.place.Value = w
-	if ls.Client != nil {
-		w.place.Client = ls.Client(w.m)
-	}
-	if l.line.Empty() {
-		l.line.since = time.Now()
-	}
-	l.line.Join(&w.place, background)
-	at, patience := l.place, time.NewTimer(l.line.left())
-	defer patience.Stop()
+	l.queue.Join(&w.place, background)
 	s.mu.Unlock()
-	ls.Waits.Call(w.m)
-	for {
-		select {
-		case l := <-w.turn:
-			return l, nil
-		case <-patience.C:
-			patience.Reset(ls.lookAfter(s, at, w))
-		case <-ctx.Done():
-			s.mu.Lock()
-			gone := !w.taken && s.find(at).line.Leave(&w.place)
-			s.mu.Unlock()
-			if gone {
-				return nil, context.Cause(ctx)
-			}
-			return <-w.turn, nil
-		}
-	}
+	ls.Waits.Call(m)
+	return ls.await(ctx, at, l, w, run)
 }
 
-// lookAfter gives the lane to the next waiter if its leader has had it for too long. It returns how long w waits before it looks again.
-func (ls *Lanes[M]) lookAfter(s *laneSlot[M], at Place, w *waiter[M]) time.Duration {
+// await waits for the turn of a change that is in the lane's queue.
+func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
+	select {
+	case t := <-w.turn:
+		return ls.take(ctx, l, w, t, run)
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	s := ls.slot(at) // the lane itself may be another document's by now, if w was in a batch that is over
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w.taken {
-		return Patience // its turn is given: the lane is nothing to it, and may be another document's by now
+	left := !w.taken && l.queue.Leave(&w.place)
+	s.mu.Unlock()
+	switch {
+	case !left:
+		return ls.take(ctx, l, w, <-w.turn, run)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	l := s.find(at)
-	if left := l.line.left(); left > 0 {
-		return left
-	}
-	s.close(l)
-	l.overtaken = true
-	l.line.leaders++
-	next := &lane[M]{place: at, line: l.line}
-	s.add(next)
-	next.handOver()
-	return l.line.left()
+	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load(), beside: true})
+	return nil
 }
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
-func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
+func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
+	if t == done {
+		return nil
+	}
 	s := ls.slot(l.place) // the lane is the leader's now, and stays where it is
 	if ctx.Err() != nil {
 		ls.pass(s, l)
@@ -256,28 +198,12 @@ func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], run func
 func (ls *Lanes[M]) pass(s *laneSlot[M], l *lane[M]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case l.overtaken:
-		l.line.leaders--
-	case l.handOver():
-	default:
-		s.close(l)
-		if l.line.leaders == 1 { // else lanes that were overtaken have the line, too
-			ls.recycle(l)
-		}
+	if w := l.nextLeader(); w != nil {
+		w.turn <- lead
+		return
 	}
-}
-
-// handOver gives the lane to its next waiter. It reports false if nobody waits.
-func (l *lane[M]) handOver() bool {
-	p := l.line.Next()
-	if p == nil {
-		return false
-	}
-	l.line.since = time.Now()
-	p.Value.taken = true
-	p.Value.turn <- l
-	return true
+	s.close(l)
+	ls.recycle(l)
 }
 
 // lead runs the lane's batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a
@@ -285,10 +211,10 @@ func (l *lane[M]) handOver() bool {
 func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func(*Batch[M])) {
 	defer func() {
 		for w := others; w != nil; w = w.next {
-			w.turn <- nil
+			w.turn <- done
 		}
 		if !l.b.kept {
-			ls.pass(s, l.b.lane)
+			ls.pass(s, l)
 		}
 	}()
 	l.b = Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()}
@@ -296,12 +222,12 @@ func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func
 }
 
 // gather makes the batch that the change m leads: with it go the waiting changes that may share its write. It stops at the first of a
-// class that may not: nobody is passed over.
+// class that may not, because changes to one document go in their order.
 func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	l.batch = append(l.batch[:0], m)
 	var head, tail *waiter[M]
-	for len(l.batch) < ls.limit && !l.overtaken {
-		p := l.line.NextIf(func(w *waiter[M]) bool { return !w.alone && ls.share(m, w.m) })
+	for len(l.batch) < ls.limit {
+		p := l.queue.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
 		if p == nil {
 			break
 		}
@@ -318,6 +244,16 @@ func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 	return head
 }
 
+// nextLeader takes the next change off the queue.
+func (l *lane[M]) nextLeader() *waiter[M] {
+	p := l.queue.Next()
+	if p == nil {
+		return nil
+	}
+	p.Value.taken = true
+	return p.Value
+}
+
 // DropGuesses makes every lane forget the revision that it remembers: an index or an alias changed, and old numbers are accepted by
 // an index that was made anew.
 func (ls *Lanes[M]) DropGuesses() { ls.epoch.Add(1) }
@@ -329,7 +265,7 @@ func (ls *Lanes[M]) Busy() (lanes, waiting int) {
 		s.mu.Lock()
 		for l := s.first; l != nil; l = l.next {
 			lanes++
-			foreground, background := l.line.Len()
+			foreground, background := l.queue.Len()
 			waiting += foreground + background
 		}
 		s.mu.Unlock()
@@ -344,20 +280,18 @@ func (ls *Lanes[M]) slot(at Place) *laneSlot[M] {
 func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *lane[M] {
 	l, _ := ls.pool.Get().(*lane[M])
 	if l == nil {
-		l = &lane[M]{line: &line[M]{leaders: 1}}
+		l = &lane[M]{}
 	}
-	l.place = at
-	s.add(l)
+	l.place, l.next = at, s.first
+	s.first = l
 	return l
 }
 
 func (ls *Lanes[M]) recycle(l *lane[M]) {
 	clear(l.batch)
-	*l = lane[M]{batch: l.batch[:0], line: l.line}
+	*l = lane[M]{batch: l.batch[:0]}
 	ls.pool.Put(l)
 }
-
-func (s *laneSlot[M]) add(l *lane[M]) { l.next, s.first = s.first, l }
 
 func (s *laneSlot[M]) find(at Place) *lane[M] {
 	for l := s.first; l != nil; l = l.next {

@@ -3,7 +3,6 @@ package retry
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -325,293 +324,61 @@ func BenchmarkFreeLane(b *testing.B) {
 	}
 }
 
-// Somebody's write waits for shards that don't come, and its client may have left: nobody waits for it for long.
+// Somebody's write waits for shards that don't come, and its client may have left: it has the lane, and nobody else waits for it.
 func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := NewLanes(8, sameScope)
 		var r record
 		release := make(chan struct{})
 		begun := time.Now()
-		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) {
-			<-release
-			if b.Waited() {
-				t.Error("the lane isn't its any more, nor are those who wait in it")
-			}
-			b.Wrote("", doc.Revision{Source: []byte(`{}`)})
-			r.run(b)
-		})
-		after := func(name string, want time.Duration) {
-			t.Helper()
-			run := func(b *Batch[*change]) {
-				if _, ok := b.Guess(""); ok {
-					t.Error("who takes the lane over knows what was written there")
+		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) { <-release; r.run(b) })
+		var rest []<-chan error
+		for _, background := range []bool{false, true} {
+			rest = append(rest, queued(t, t.Context(), ls, &change{name: "other"}, background, func(b *Batch[*change]) {
+				if _, ok := b.Guess(""); ok || b.Waited() {
+					t.Error("who goes beside the lane knows of it")
 				}
+				b.Wrote("", doc.Revision{Source: []byte(`{}`)})
 				r.run(b)
-			}
-			if err := <-queued(t, t.Context(), ls, &change{name: name}, true, run); err != nil {
+			}))
+		}
+		for _, e := range rest {
+			if err := <-e; err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(begun); took != want {
-				t.Errorf("%s waited for %v, want %v", name, took, want)
-			}
 		}
-		after("first", Patience)
-		after("second", Patience) // the lane is free
-		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
-			t.Errorf("%d lanes and %d waiters", lanes, waiting)
+		if took := time.Since(begun); took != Patience {
+			t.Errorf("they waited for %v", took)
+		}
+		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters: the lane is still its holder's", lanes, waiting)
 		}
 		close(release)
 		<-head
-		after("third", Patience)
-		want := [][]string{{"first"}, {"second"}, {"head"}, {"third"}}
+		want := [][]string{{"other"}, {"other"}, {"head"}}
 		if !slices.EqualFunc(r.batches, want, slices.Equal) {
 			t.Errorf("batches %v, want %v", r.batches, want)
 		}
 	})
 }
 
-// The machine is slow, or stood still: each of the changes is entitled to its turn, and none conflicts with the others meanwhile.
-func TestALaneThatGoesOnIsTakenOverByNobody(t *testing.T) {
+// With refresh=wait_for, the engine answers each write up to a second after it is written. Writes that can't be combined don't wait for all
+// before them: whoever has waited for Patience goes beside the lane.
+func TestALaneOfSlowWritesHoldsNobodyUpForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const changes = 16
-		ls := NewLanes(1, sameScope)
-		atWork, most := 0, 0
+		ls := NewLanes(8, func(_, _ *change) bool { return false })
 		begun := time.Now()
 		var all []<-chan error
-		for range changes {
-			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
-				atWork++
-				most = max(most, atWork)
-				time.Sleep(Patience - 1)
-				atWork--
-			}))
+		for range 50 {
+			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) { time.Sleep(time.Second) }))
 		}
 		for _, e := range all {
 			if err := <-e; err != nil {
 				t.Error(err)
 			}
 		}
-		if took := time.Since(begun); most != 1 || took != changes*(Patience-1) {
-			t.Errorf("%d at once, %v", most, took)
+		if took := time.Since(begun); took > Patience+2*time.Second {
+			t.Errorf("they took %v", took)
 		}
 	})
-}
-
-// Each that takes the lane over is alone with those before it: the others go on waiting, and the less long, the more are held up.
-func TestALaneIsTakenOverByOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ls := NewLanes(8, sameScope)
-		release := make(chan struct{})
-		begun := time.Now()
-		var mu sync.Mutex
-		var at []time.Duration
-		var all []<-chan error
-		for range 4 {
-			all = append(all, queued(t, t.Context(), ls, &change{scope: strconv.Itoa(len(all))}, false, func(*Batch[*change]) {
-				mu.Lock()
-				at = append(at, time.Since(begun))
-				mu.Unlock()
-				<-release
-			}))
-		}
-		time.Sleep(2 * Patience)
-		ctx, leave := context.WithCancel(t.Context())
-		gone := queued(t, ctx, ls, &change{scope: "gone"}, false, func(*Batch[*change]) { t.Error("its client has left") })
-		leave()
-		if err := <-gone; err == nil {
-			t.Error("nobody was told")
-		}
-		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
-			t.Errorf("%d lanes and %d waiters", lanes, waiting)
-		}
-		close(release)
-		for _, e := range all {
-			if err := <-e; err != nil {
-				t.Error(err)
-			}
-		}
-		if want := []time.Duration{0, Patience, Patience * 3 / 2, Patience*3/2 + Patience/3}; !slices.Equal(at, want) {
-			t.Errorf("taken over at %v, want %v", at, want)
-		}
-		if lanes, _ := ls.Busy(); lanes != 0 {
-			t.Errorf("%d lanes are left", lanes)
-		}
-	})
-}
-
-// What a leader does is seen by its tries, however many these are.
-func TestALeaderWhoseTriesAreAnsweredKeepsItsLane(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ls := NewLanes(8, sameScope)
-		var r record
-		head := queued(t, t.Context(), ls, &change{name: "head", scope: "x"}, false, func(b *Batch[*change]) {
-			for range 3 {
-				time.Sleep(Patience - 1)
-				b.GoOn(t.Context())
-			}
-			r.run(b)
-		})
-		next := queued(t, t.Context(), ls, &change{name: "next", scope: "y"}, false, r.run)
-		for _, e := range []<-chan error{head, next} {
-			if err := <-e; err != nil {
-				t.Error(err)
-			}
-		}
-		if want := [][]string{{"head"}, {"next"}}; !slices.EqualFunc(r.batches, want, slices.Equal) {
-			t.Errorf("batches %v, want %v", r.batches, want)
-		}
-	})
-}
-
-// A try took too long, and came to nothing. Beside a lane in which one write follows the other, the next would conflict, too.
-func TestALeaderThatLostItsLaneHasAnotherTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ls := NewLanes(8, sameScope)
-		var r record
-		var all []<-chan error
-		atWork := 0
-		exclusive := func(b *Batch[*change]) {
-			if atWork++; atWork != 1 {
-				t.Error("two at once")
-			}
-			time.Sleep(time.Second)
-			atWork--
-			r.run(b)
-		}
-		all = append(all, queued(t, t.Context(), ls, &change{name: "head", scope: "x"}, false, func(b *Batch[*change]) {
-			time.Sleep(Patience + 1)
-			b.GoOn(t.Context())
-			exclusive(b)
-			b.GoOn(t.Context()) // the lane is its own again
-			exclusive(b)
-		}))
-		for _, name := range []string{"a", "b"} {
-			all = append(all, queued(t, t.Context(), ls, &change{name, name}, false, exclusive))
-		}
-		time.Sleep(Patience + 2)
-		all = append(all, queued(t, t.Context(), ls, &change{"c", "x"}, false, exclusive)) // shares no write with one that has a batch
-		for _, e := range all {
-			if err := <-e; err != nil {
-				t.Error(err)
-			}
-		}
-		if want := [][]string{{"a"}, {"b"}, {"head"}, {"head"}, {"c"}}; !slices.EqualFunc(r.batches, want, slices.Equal) {
-			t.Errorf("batches %v, want %v", r.batches, want)
-		}
-		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
-			t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
-		}
-	})
-}
-
-// The lane that was taken over has ended meanwhile, or the client has left.
-func TestALeaderThatLostItsLaneGoesOnAtOnceIfNothingHoldsItUp(t *testing.T) {
-	for _, left := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			ls := NewLanes(8, sameScope)
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			release := make(chan struct{})
-			head := queued(t, ctx, ls, &change{}, false, func(b *Batch[*change]) {
-				time.Sleep(2 * Patience)
-				b.GoOn(ctx)
-			})
-			next := queued(t, t.Context(), ls, &change{scope: "y"}, false, func(*Batch[*change]) {
-				if left {
-					<-release
-				}
-			})
-			if left {
-				leave()
-			}
-			if err := <-head; err != nil {
-				t.Error(err)
-			}
-			close(release)
-			if err := <-next; err != nil {
-				t.Error(err)
-			}
-			if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
-				t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
-			}
-		})
-	}
-}
-
-// hookedContext is one that has ended. Who asks for the cause of its end is held up meanwhile.
-type hookedContext struct {
-	context.Context
-	asked func()
-}
-
-func (c hookedContext) Err() error {
-	c.asked()
-	return context.Canceled
-}
-
-func (c hookedContext) Value(any) any { return nil }
-
-// The client of a leader that lost its lane has left. The lane ends before the leader goes on, and is another document's then.
-func TestALeaderThatLeavesTheLineCountsInNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 20 { // lanes are used again, if not always
-			ls := NewLanes(8, sameScope)
-			release := make(chan struct{})
-			next := make(chan (<-chan error), 1)
-			var others []*Batch[*change]
-			ended, leave := context.WithCancel(t.Context())
-			leave()
-			ctx := hookedContext{ended, func() {
-				close(release)
-				<-<-next
-				for n := range 4 {
-					at := Place{Ref: doc.Ref{Index: "other", ID: strconv.Itoa(n)}}
-					_ = ls.Do(t.Context(), at, &change{}, false, func(b *Batch[*change]) { b.Keep(); others = append(others, b) })
-				}
-			}}
-			head := queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
-				time.Sleep(2 * Patience)
-				b.GoOn(ctx)
-				for _, other := range others {
-					if n := other.lane.line.leaders; n != 1 {
-						t.Errorf("%d are at work on a document that one changes", n)
-					}
-				}
-			})
-			next <- queued(t, t.Context(), ls, &change{scope: "y"}, false, func(*Batch[*change]) { <-release })
-			<-head
-		}
-	})
-}
-
-// One client sends many changes at once. Either none of them ends, or each takes nearly as long as it may.
-func TestManySlowChangesOfOneClientHoldAnotherUpForOneTurn(t *testing.T) {
-	for name, c := range map[string]struct{ takes, want time.Duration }{
-		"none ends":    {time.Hour, Patience + Patience/2},
-		"each is slow": {Patience - 1, 2 * (Patience - 1)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ls := NewLanes(8, sameScope)
-				ls.Client = func(m *change) netip.Addr { return netip.MustParseAddr(m.name) }
-				begun := time.Now()
-				var all []<-chan error
-				for n := range 50 {
-					m := &change{name: "192.0.2.1", scope: strconv.Itoa(n)}
-					all = append(all, queued(t, t.Context(), ls, m, false, func(*Batch[*change]) { time.Sleep(c.takes) }))
-				}
-				if err := <-queued(t, t.Context(), ls, &change{name: "192.0.2.2"}, false, func(*Batch[*change]) {}); err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(begun); took != c.want {
-					t.Errorf("the other client waited for %v, want %v", took, c.want)
-				}
-				for _, e := range all {
-					if err := <-e; err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		})
-	}
 }

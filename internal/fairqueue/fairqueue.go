@@ -1,10 +1,8 @@
 // Package fairqueue is a queue with two classes: foreground goes before background, but the background isn't passed over for
-// ever. Within a class, clients take turns.
+// ever.
 //
 // It takes no lock and wakes nobody.
 package fairqueue
-
-import "net/netip"
 
 // Patience is how often foreground goes while a background place waits, however many foreground places there are.
 const Patience = 8
@@ -15,26 +13,20 @@ type Line[T any] struct {
 	passed                 int // how often foreground went since the oldest background place came
 }
 
-// Client is whose a place is: the address where the client is. Those whose address isn't known count as one client.
-type Client = netip.Addr
-
 // Place is one place in a line. It is in one line at a time.
 type Place[T any] struct {
 	Value T
-	// Client has one place in each round. So a client that joins waits for one place of each other client at most, however many these have.
-	Client Client
-	round  int
-	next   *Place[T]
-	in     *list[T] // nil: in none
+	next  *Place[T]
+	in    *list[T] // nil: in none
 }
 
-// Join puts p into its class: behind all of its client, and behind all whose round isn't later than p's.
+// Join puts p at the end of its class.
 func (l *Line[T]) Join(p *Place[T], background bool) {
 	p.in = &l.foreground
 	if background {
 		p.in = &l.background
 	}
-	p.in.join(p)
+	p.in.push(p)
 }
 
 // Leave takes p out, and reports whether it was in the line.
@@ -80,49 +72,23 @@ func (l *Line[T]) Empty() bool { return l.foreground.first == nil && l.backgroun
 func (l *Line[T]) Len() (foreground, background int) { return l.foreground.len, l.background.len }
 
 type list[T any] struct {
-	first, last *Place[T] // in the order of their rounds
-	round       int       // of the place that went last
+	first, last *Place[T]
 	len         int
 }
 
-func (q *list[T]) join(p *Place[T]) {
-	p.round = q.round
-	before := q.last
-	switch {
-	case before == nil:
-	case before.Client == p.Client:
-		p.round = before.round + 1
-	default:
-		before = nil
-		for v := q.first; v != nil; v = v.next {
-			if v.Client == p.Client {
-				p.round = v.round + 1
-			}
-			if v.round <= p.round {
-				before = v
-			}
-		}
-	}
-	q.put(before, p)
-}
-
-// put inserts p behind before; nil: as the first.
-func (q *list[T]) put(before, p *Place[T]) {
-	if before == nil {
-		p.next, q.first = q.first, p
+func (q *list[T]) push(p *Place[T]) {
+	if q.last == nil {
+		q.first = p
 	} else {
-		p.next, before.next = before.next, p
+		q.last.next = p
 	}
-	if q.last == before {
-		q.last = p
-	}
+	q.last = p
 	q.len++
 }
 
 func (q *list[T]) pop() *Place[T] {
 	p := q.first
 	if p != nil {
-		q.round = p.round
 		q.cut(nil, p)
 	}
 	return p

@@ -1,7 +1,6 @@
 package fairqueue
 
 import (
-	"net/netip"
 	"slices"
 	"testing"
 
@@ -56,43 +55,7 @@ func TestWhoGoesAlongKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Places of clients join in one order, and go in another. When b has gone for the first time, more join.
-func TestClientsTakeTurns(t *testing.T) {
-	clients := map[rune]netip.Addr{}
-	for n, r := range "abc" {
-		clients[r] = netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
-	}
-	for _, c := range []struct{ join, again, want string }{
-		{"aaabc", "", "abcaa"},
-		{"aaaa", "", "aaaa"},
-		{"abab", "", "abab"},
-		{"aabbc", "", "abcab"},
-		{"bac", "aaaa", "bacaaaa"},
-		{"aaab", "b", "abbaa"},   // its first turn is over, as is a's
-		{"aaab", "bb", "abbaba"}, // the third waits for a's next one
-		{"-ab-", "", "-ab-"},
-	} {
-		var l Line[rune]
-		for _, r := range c.join {
-			l.Join(&Place[rune]{Value: r, Client: clients[r]}, false)
-		}
-		var got []rune
-		for p := l.Next(); p != nil; p = l.Next() {
-			got = append(got, p.Value)
-			if p.Value == 'b' && len(c.again) > 0 {
-				for _, r := range c.again {
-					l.Join(&Place[rune]{Value: r, Client: clients[r]}, false)
-				}
-				c.again = ""
-			}
-		}
-		if string(got) != c.want {
-			t.Errorf("%q went as %q, want %q", c.join, string(got), c.want)
-		}
-	}
-}
-
-// TestALineIsAsSimpleAsTwoSlices compares it with a model. Which client goes next is TestClientsTakeTurns's.
+// TestALineIsAsSimpleAsTwoSlices compares it with a model.
 func TestALineIsAsSimpleAsTwoSlices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l Line[int]
@@ -101,8 +64,7 @@ func TestALineIsAsSimpleAsTwoSlices(t *testing.T) {
 		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0, 1:
-				client := netip.AddrFrom4([4]byte{rapid.Byte().Draw(t, "client") % 3})
-				p, class := &Place[int]{Value: i, Client: client}, rapid.IntRange(0, 1).Draw(t, "class")
+				p, class := &Place[int]{Value: i}, rapid.IntRange(0, 1).Draw(t, "class")
 				l.Join(p, class == 1)
 				model[class] = append(model[class], p)
 			case 2:
@@ -120,18 +82,13 @@ func TestALineIsAsSimpleAsTwoSlices(t *testing.T) {
 				}
 			case 3:
 				p := l.Next()
-				if p == nil {
-					break // Len tells
+				class := slices.IndexFunc(model[:], func(q []*Place[int]) bool { return len(q) > 0 && q[0] == p })
+				if (p == nil) != (len(model[0])+len(model[1]) == 0) || p != nil && class < 0 {
+					t.Fatalf("%+v is nobody's turn", p)
 				}
-				at := -1
-				class := slices.IndexFunc(model[:], func(q []*Place[int]) bool {
-					at = slices.IndexFunc(q, func(o *Place[int]) bool { return o.Client == p.Client })
-					return at >= 0 && q[at] == p
-				})
-				if class < 0 {
-					t.Fatalf("%+v isn't the first of its client", p)
+				if p != nil {
+					model[class] = model[class][1:]
 				}
-				model[class] = slices.Delete(model[class], at, at+1)
 			}
 			if f, b := l.Len(); f != len(model[0]) || b != len(model[1]) || l.Empty() != (f+b == 0) {
 				t.Fatalf("%d and %d wait, want %d and %d", f, b, len(model[0]), len(model[1]))

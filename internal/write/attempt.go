@@ -122,7 +122,9 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		res, err := delivery.Received(a.open[0].req.Parker.Received())
 		return a.judge(ctx, res, err)
 	}
-	a.batch.GoOn(ctx)
+	if n > 1 && a.source != read {
+		a.source = unread
+	}
 	if a.source != read {
 		a.giveBack(budget.Of(ctx))
 	}

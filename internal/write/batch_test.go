@@ -2,24 +2,15 @@ package write
 
 import (
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/tidwall/gjson"
 
-	"optimist/internal/base"
-	"optimist/internal/es"
 	"optimist/internal/identity"
-	"optimist/internal/session"
-	places "optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
-	"optimist/retry"
 )
 
 // warm makes it known that documents can be merged, so that changes may share writes.
@@ -276,77 +267,4 @@ func TestNothingRemembersABodyAfterItsWrite(t *testing.T) {
 			t.Errorf("f%d is %q in %s", i, got, w.stored("1"))
 		}
 	}
-}
-
-// One client has many writes of a document under way. Another client's write waits for the next of them at most.
-func TestClientsTakeTurnsAtADocument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "")
-		w.put("1", `{"by":""}`)
-		clients := []string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"}
-		var cs []*client
-		for i := range clients {
-			cs = append(cs, w.client(fmt.Sprint("c", i)))
-			cs[i].read("1")
-		}
-		var order []string
-		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-			if r.Method != "PUT" {
-				return nil, nil
-			}
-			order = append(order, gjson.GetBytes(r.Body, "by").Str)
-			return answering(403, `{"status":403}`), nil
-		}
-		w.queued(len(clients), func(i int) result {
-			r := &Request{Request: base.Request{Caller: es.Caller{Client: places.Of(netip.MustParseAddr(clients[i]), 0)}}}
-			return cs[i].doRequest(t.Context(), r, "PUT", "/shop/_doc/1", fmt.Appendf(nil, `{"by":%q}`, clients[i]))
-		})
-		if want := []string{clients[0], clients[1], clients[4], clients[2], clients[3]}; !slices.Equal(order, want) {
-			t.Errorf("they went in the order %v, want %v", order, want)
-		}
-	})
-}
-
-// Changes that can't share a write go one after the other. Each that is answered shows that their leader isn't stuck, so that nobody takes
-// the document's lane over meanwhile.
-func TestChangesThatAreTakenApartKeepTheLane(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "")
-		w.put("1", `{"n":0}`)
-		w.warm("1")
-		var cs []*client
-		for i := range 5 {
-			cs = append(cs, w.client(fmt.Sprint("c", i)))
-			cs[i].read("1")
-		}
-		cs[4].route = session.Credentials{1}
-		var order []string
-		refused := false
-		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-			if r.Method != "PUT" {
-				return nil, nil
-			}
-			if strings.Contains(string(r.Body), "a1") && !refused {
-				refused = true
-				return answering(400, `{"status":400}`), nil
-			}
-			time.Sleep(retry.Patience * 3 / 4)
-			order = append(order, string(r.Body))
-			return nil, nil
-		}
-		var wg sync.WaitGroup
-		for i, c := range cs {
-			wg.Go(func() {
-				if r := c.save("1", fmt.Sprintf(`{"n":0,"a%d":1}`, i)); r.status != 200 {
-					t.Errorf("change %d: %v", i, r)
-				}
-			})
-			synctest.Wait()
-		}
-		wg.Wait()
-		other := func(body string) bool { return strings.Contains(body, "a4") }
-		if first := slices.IndexFunc(order, other); first < 0 || !slices.ContainsFunc(order[:first], func(b string) bool { return strings.Contains(b, "a3") }) {
-			t.Errorf("they went in the order %v", order)
-		}
-	})
 }

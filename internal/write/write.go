@@ -8,7 +8,6 @@ package write
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -45,7 +44,6 @@ func New(o Options) *Service {
 	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, share)
 	s.lanes.Waits = (*change).waits
-	s.lanes.Client = func(c *change) netip.Addr { return c.out.Client.Addr }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
