@@ -238,11 +238,19 @@ func (e *Entry) Spend(v *View) {
 	}
 }
 
+// fewReads is how often one client reads a revision, at most, before it writes.
+const fewReads = 3
+
 // SpendRead notes that a client has written a part, perhaps from its read s. Other clients may still have the same revision in hand, unless
-// nobody else has read it, or nothing shows that there are others. A client that has read it since has it in hand, too.
+// nobody else has read it: it was read once, or a few times while nothing shows that there are others. A client that has read it since has
+// it in hand, too.
 func (e *Entry) SpendRead(s *Sight) {
-	if i := Find(e.Reads, s.Numbers); i >= 0 && e.Reads[i].At == s.At && (e.Reads[i].Count == 1 || e.Crowd == 0) {
-		e.Reads[i].Spent = true
+	i := Find(e.Reads, s.Numbers)
+	if i < 0 || e.Reads[i].At != s.At {
+		return
+	}
+	if r := &e.Reads[i]; r.Count == 1 || r.Count <= fewReads && e.Crowd == 0 {
+		r.Spent = true
 	}
 }
 
