@@ -537,13 +537,14 @@ func TestALoneClientSetsAValueBack(t *testing.T) {
 }
 
 // Client A sends a part that the engine merges by itself. Client B changes the document, and somebody looks at it. Then a client sends a part
-// whose status is the earlier one. If the engine refused A's part, A still has its first read in hand, and only the time is a change. Else
-// A has written, and somebody sets the status back.
+// whose status is the earlier one. If the engine refused A's part, A still has its first read in hand, and only the time is a change. So it
+// is if several more clients made that read. Else A has written, and somebody sets the status back.
 func TestARefusedPartUsesUpNoRead(t *testing.T) {
 	const back, kept = `{"status":"open","at":3}`, `{"status":"solved","at":3}`
 	for name, c := range map[string]struct {
 		before func(r *upstream.Request) (*upstream.Response, error)
 		after  func(r *upstream.Request, res *upstream.Response) error
+		more   int // reads of the first revision
 		want   string
 	}{
 		"refused": {before: func(r *upstream.Request) (*upstream.Response, error) {
@@ -552,7 +553,8 @@ func TestARefusedPartUsesUpNoRead(t *testing.T) {
 			}
 			return nil, nil
 		}, want: kept},
-		"merged": {want: back},
+		"merged":             {want: back},
+		"merged, one of six": {more: 5, want: kept},
 		"perhaps merged": {after: func(r *upstream.Request, _ *upstream.Response) error {
 			if r.Method == http.MethodPost {
 				return lostError
@@ -564,7 +566,9 @@ func TestARefusedPartUsesUpNoRead(t *testing.T) {
 			w := newWorld(t, "")
 			w.put("1", `{"status":"open","at":0}`)
 			all := w.stranger()
-			all.read("1")
+			for range 1 + c.more {
+				all.read("1")
+			}
 			w.engine.before, w.engine.after = c.before, c.after
 			all.send("POST", update1, `{"doc":{"status":"waiting","at":1}}`)
 			w.engine.before, w.engine.after = nil, nil
