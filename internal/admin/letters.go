@@ -42,13 +42,9 @@ func (s *Server) letters(ctx *fasthttp.RequestCtx) {
 	if ctx.IsHead() {
 		method = fasthttp.MethodGet
 	}
-	query := map[string]string{}
-	for name, value := range ctx.QueryArgs().All() {
-		query[string(name)] = string(value)
-	}
 	status, body := s.o.Letters(ctx, &LettersRequest{
 		Method: method, Path: string(bytes.TrimPrefix(ctx.Path(), []byte(lettersPath))), Body: ctx.PostBody(),
-		Query: query, Authorization: string(ctx.Request.Header.Peek(AuthorizationField)),
+		Query: parameters(ctx), Authorization: string(ctx.Request.Header.Peek(AuthorizationField)),
 	})
 	answer(ctx, status, body)
 }

@@ -27,10 +27,15 @@ func (s *Server) undo(ctx *fasthttp.RequestCtx) {
 		fail(ctx, http.StatusBadRequest, "invalid_request", "the path has to begin with "+undoPath)
 		return
 	}
-	r := &UndoRequest{Lock: lock, Query: map[string]string{}}
-	for name, value := range ctx.QueryArgs().All() {
-		r.Query[string(name)] = string(value)
-	}
-	status, body := s.o.Undo(ctx, r)
+	status, body := s.o.Undo(ctx, &UndoRequest{Lock: lock, Query: parameters(ctx)})
 	answer(ctx, status, body)
+}
+
+// parameters are those of the query, decoded. Of one that is there several times, the last counts.
+func parameters(ctx *fasthttp.RequestCtx) map[string]string {
+	all := map[string]string{}
+	for name, value := range ctx.QueryArgs().All() {
+		all[string(name)] = string(value)
+	}
+	return all
 }

@@ -85,7 +85,7 @@ func readLettersQuery(r *admin.LettersRequest) (*lettersQuery, error) {
 		case into != nil:
 			*into = cmp.Or(value, *into)
 		case name != "pretty": // the answer always is
-			return nil, errors.New(name + ": there is no such parameter; there are " + strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, noSuchParameter(name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	if size != "" {
@@ -104,8 +104,7 @@ func (k *lettersQuery) allow() deadletter.Allow {
 }
 
 // letterReasons are those that letters have.
-var letterReasons = []string{outcome.UnplacedConflict, outcome.UnplacedRefused, outcome.UnplacedBusy, outcome.UnplacedUnreachable,
-	outcome.UnplacedTimeout, reasonUndo}
+var letterReasons = append(outcome.Unplaced(), reasonUndo)
 
 // query is which letters are meant.
 func (k *lettersQuery) query(now time.Time) (*deadletter.Query, error) {

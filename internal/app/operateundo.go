@@ -121,7 +121,7 @@ func readUndoQuery(r *admin.UndoRequest, now time.Time) (*undoQuery, error) {
 				err = errors.New("documents is true or false")
 			}
 		case one:
-			err = errors.New(name + ": there is no such parameter; there are documents, size and after")
+			err = noSuchParameter(name, "documents, size and after")
 		default:
 			err = query.filter(name, value, now)
 		}
@@ -130,6 +130,11 @@ func readUndoQuery(r *admin.UndoRequest, now time.Time) (*undoQuery, error) {
 		}
 	}
 	return query, nil
+}
+
+// noSuchParameter refuses a parameter of a query: it may have been meant to leave something out.
+func noSuchParameter(name, known string) error {
+	return errors.New(name + ": there is no such parameter; there are " + known)
 }
 
 // filter reads a parameter that says which journals are listed.
@@ -154,7 +159,7 @@ func (k *undoQuery) filter(name, value string, now time.Time) error {
 		}
 		k.before = now.Add(-d.Std())
 	default:
-		return errors.New(name + ": there is no such parameter; there are owner, prefix, state, older_than, size and after")
+		return noSuchParameter(name, "owner, prefix, state, older_than, size and after")
 	}
 	return nil
 }

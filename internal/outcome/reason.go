@@ -37,3 +37,8 @@ const (
 	UnplacedUnreachable = "unreachable" // no node can be reached, or the engine couldn't be asked what had to be known
 	UnplacedTimeout     = "timeout"     // the client's own timeout ended before the write's turn came
 )
+
+// Unplaced are all these reasons.
+func Unplaced() []string {
+	return []string{UnplacedConflict, UnplacedRefused, UnplacedBusy, UnplacedUnreachable, UnplacedTimeout}
+}
