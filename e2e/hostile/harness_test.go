@@ -232,7 +232,9 @@ func (c *good) work() error {
 	}
 	own := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
 	defer own.CloseIdleConnections()
-	for pace := time.NewTicker(pause); ; {
+	pace := time.NewTicker(pause)
+	defer pace.Stop()
+	for {
 		select {
 		case <-c.stop:
 			return nil

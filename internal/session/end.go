@@ -124,9 +124,9 @@ func (b *Base) Release() {
 // LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
 // may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part.
 func (b *Base) LeaveToEngine() {
-	left := &leftRead{b.claim.store, b.claim.key, b.claim.Sight}
-	if !b.claim.reads() {
-		left = nil
+	var left *leftRead
+	if c := &b.claim; c.reads() && c.Numbers.Known() { // who found no document writes a part to make one, or not at all
+		left = &leftRead{c.store, c.key, c.Sight}
 	}
 	b.Release()
 	*b = Base{left: left}
@@ -136,9 +136,10 @@ func (b *Base) LeaveToEngine() {
 // likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
 func (b *Base) EngineMerged() {
 	l := b.left
-	if b.left = nil; l == nil || !l.Numbers.Known() { // who found no document writes a part to make one, or not at all
+	if l == nil {
 		return
 	}
+	b.left = nil
 	s, now := l.store, l.store.clock()
 	ix, sh := s.index(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
 	sh.mu.Lock()

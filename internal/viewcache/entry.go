@@ -120,7 +120,7 @@ type Read struct {
 	Sight
 	Body  *Body // nil: only the numbers are known
 	Count int32
-	Spent bool // the client that made the only read of the revision has perhaps written a part since: see SpendRead
+	Spent bool // a client has perhaps written a part from it since: see SpendRead
 }
 
 // Same reports whether a and b are both known, and the same bytes.

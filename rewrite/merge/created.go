@@ -32,11 +32,12 @@ func (m *Merger) untouched(sent []byte) []byte {
 	if err != nil {
 		return nil // as it is for the merge
 	}
-	trees := make([]tree.Tree, len(made))
 	roots := make([]tree.Value, 0, len(made))
-	for i := range made {
-		if trees[i].ParseObject(made[i], m.limits) == nil {
-			roots = append(roots, trees[i].Root())
+	for _, source := range made {
+		t := tree.Borrow()
+		defer t.Return()
+		if t.ParseObject(source, m.limits) == nil {
+			roots = append(roots, t.Root())
 		}
 	}
 	return r.untouched(nil, roots, len(roots) == len(made), r.sent.Root(), r.root())
