@@ -3,6 +3,7 @@ package retry
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestABatchThatIsKeptHoldsItsLaneUntilItsEnd(t *testing.T) {
@@ -29,21 +30,23 @@ func TestABatchThatIsKeptHoldsItsLaneUntilItsEnd(t *testing.T) {
 	})
 }
 
-func TestABatchBesideTheLaneIsKeptAndEndsWithoutIt(t *testing.T) {
+func TestABatchThatWasPassedOverIsKeptAndEndsWithoutTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := NewLanes(8, sameScope)
-		release := make(chan struct{})
-		first := queued(t, t.Context(), ls, &change{"a", "x"}, false, func(*Batch[*change]) { <-release })
 		var kept *Batch[*change]
-		if err := ls.Do(t.Context(), ref, &change{"b", "x"}, false, func(b *Batch[*change]) { b.Keep(); kept = b }); err != nil {
+		if err := ls.Do(t.Context(), ref, &change{"a", "x"}, false, func(b *Batch[*change]) { b.Keep(); kept = b }); err != nil {
 			t.Fatal(err)
 		}
+		release := make(chan struct{})
+		second := queued(t, t.Context(), ls, &change{"b", "x"}, false, func(*Batch[*change]) { <-release })
+		time.Sleep(Patience)
+		synctest.Wait()
 		kept.End()
-		if lanes, _ := ls.Busy(); lanes != 1 {
-			t.Errorf("%d lanes, though the first still works", lanes)
+		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
+			t.Errorf("%d lanes with %d waiters, though the second still works", lanes, waiting)
 		}
 		close(release)
-		if err := <-first; err != nil {
+		if err := <-second; err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,34 +16,57 @@ import (
 // have been deleted and made anew, where the engine accepts old numbers.
 const GuessAge = time.Second
 
-// Patience is how long a change waits in its lane at most. A change that holds the lane for longer waits for the engine (for missing
-// shards, for example). It must not hold up other clients' changes: they then go without the lane, and only their guards keep them apart.
+// Patience is how long a leader may wait for an answer of the engine while others wait for the lane. One that waits longer (for missing
+// shards, for example) must not hold up other clients' changes: the next one leads, and only their guards keep the two apart. Each leader
+// that is passed over halves the patience with those after it, so that many of them hold nobody up for more than twice Patience.
 const Patience = 2 * time.Second
 
+// Regain is how long it takes until a leader that was passed over no longer counts.
+const Regain = 4 * time.Second
+
+// LatePatience is Patience with a leader whose write is answered late: see Lanes.Late.
+const LatePatience = 100 * time.Millisecond
+
+// LongestWait is how long a change waits for others in its lane at most, though all of them are quick enough. Then it leads.
+const LongestWait = 10 * time.Second
+
 // Batch is the work of a lane's leader: changes to one document that may share a write, in their order, and what the lane remembers. It
-// belongs to the leader until the leader's function returns.
+// belongs to the leader until the leader's function returns, also if another leads the lane by then.
 type Batch[M any] struct {
 	Members []M
 	lane    *lane[M]
 	lanes   *Lanes[M]
 	epoch   uint64
-	beside  bool // it goes beside the lane's leader
 	kept    bool // see Keep
+
+	// What the last write left, when that was, and for whom it is good.
+	last      doc.Revision
+	scope     string
+	lastEpoch uint64
+	at        time.Time
 }
 
 // Guess is the revision that the lane's last write left, if that was less than GuessAge ago and of the same scope (credentials and
 // parameters). It is a guess: good for a write under its guard, never for a decision.
 func (b *Batch[M]) Guess(scope string) (doc.Revision, bool) {
-	l := b.lane
-	if l.last.Source == nil || l.scope != scope || l.epoch != b.lanes.epoch.Load() || time.Since(l.at) > GuessAge {
+	if b.last.Source == nil || b.scope != scope || !b.remembers() {
 		return doc.Revision{}, false
 	}
-	return l.last, true
+	return b.last, true
 }
 
-// Wrote remembers the revision that the batch's write left. Leave it out where the engine may have stored other bytes than were sent.
+// Superseded reports whether the lane's last write left a later revision than n. Then a write under n's guard would be refused.
+func (b *Batch[M]) Superseded(n doc.Numbers) bool {
+	return n.Known() && b.last.PrimaryTerm == n.PrimaryTerm && b.last.SeqNo > n.SeqNo && b.remembers()
+}
+
+func (b *Batch[M]) remembers() bool {
+	return b.lastEpoch == b.lanes.epoch.Load() && time.Since(b.at) <= GuessAge
+}
+
+// Wrote remembers the revision that the batch's write left. It has no Source where the engine may have stored other bytes than were sent.
 func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
-	b.lane.last, b.lane.scope, b.lane.at, b.lane.epoch = rev, scope, time.Now(), b.epoch
+	b.last, b.scope, b.at, b.lastEpoch = rev, scope, time.Now(), b.epoch
 }
 
 // Waited reports whether changes wait for the batch to end. Then it is worth remembering the batch's result.
@@ -51,21 +74,27 @@ func (b *Batch[M]) Waited() bool {
 	s := b.lanes.slot(b.lane.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !b.lane.queue.Empty()
+	return b.lane.led == b && !b.lane.queue.Empty()
 }
 
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
-func (b *Batch[M]) Forget() { b.lane.last = doc.Revision{} }
+func (b *Batch[M]) Forget() { b.last = doc.Revision{} }
+
+// Again says that the engine has answered the leader, and that it asks once more. Patience with it begins anew.
+func (b *Batch[M]) Again() {
+	s := b.lanes.slot(b.lane.place)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.lane.led == b {
+		b.lane.since = time.Now()
+	}
+}
 
 // Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
 func (b *Batch[M]) Keep() { b.kept = true }
 
 // End ends a batch that was kept. Nobody may use it any more. Call it only after Do has returned.
-func (b *Batch[M]) End() {
-	if !b.beside {
-		b.lanes.pass(b.lanes.slot(b.lane.place), b.lane)
-	}
-}
+func (b *Batch[M]) End() { b.lanes.pass(b) }
 
 // Place is one document of one index. Two clusters may have indices of one name, with documents of the same id in them: UUID tells these
 // indices apart.
@@ -78,6 +107,8 @@ type Place struct {
 // under way. Safe for concurrent use; make it with NewLanes.
 type Lanes[M any] struct {
 	Waits hook.Func1[M] // a change waits for its turn; nil: nobody needs to know
+	// Late reports whether the engine answers a change long after it has written it. Nil: it answers none so.
+	Late func(M) bool
 
 	share func(lead, m M) bool
 	limit int
@@ -93,18 +124,18 @@ type laneSlot[M any] struct {
 	first *lane[M]
 }
 
-// lane is the queue of one document. Its fields are guarded by its slot's mutex, but last, scope, epoch and at, which belong
-// to the leader.
+// lane is the queue of one document. Its fields are guarded by its slot's mutex, but the batch, which belongs to the leader.
 type lane[M any] struct {
-	next  *lane[M]
-	place Place
-	queue fairqueue.Line[*waiter[M]]
-	last  doc.Revision
-	scope string
-	epoch uint64
-	at    time.Time
-	batch []M
-	b     Batch[M] // what the leader has of it
+	next    *lane[M]
+	place   Place
+	queue   fairqueue.Line[*waiter[M]]
+	led     *Batch[M] // the leader's
+	since   time.Time // when the leader asked the engine last, or, if nobody waited then, when the first came that waits
+	late    bool      // the leader's write is answered late
+	passed  int       // how many leaders were passed over, but for those that don't count any more
+	passing time.Time // when the last one was
+	own     Batch[M]  // of the first leader, and of those after it that were not passed over
+	lent    bool      // a leader was passed over, and may still have own
 }
 
 // waiter is a change that waits in a lane.
@@ -113,7 +144,10 @@ type waiter[M any] struct {
 	place fairqueue.Place[*waiter[M]]
 	next  *waiter[M] // of the same batch
 	turn  chan turn  // buffered, so that who gives the turn never waits
-	taken bool       // another's batch holds the change: leaving is too late
+	slot  *laneSlot[M]
+	came  time.Time
+	led   *Batch[M] // what it leads
+	taken bool      // it leads, or another's batch holds the change: leaving is too late
 }
 
 type turn uint8
@@ -132,108 +166,178 @@ func NewLanes[M any](limit int, share func(lead, m M) bool) *Lanes[M] {
 // Do brings the change m to the document's lane. When its turn comes, either run is called with a batch whose first member is m, in this
 // goroutine, or m was a member of another's batch. In both cases m has been dealt with when Do returns nil. Do returns the context's
 // cause, and m has not been touched, when ctx ends before m became a member of a batch; after that the change counts, and Do waits for
-// its end. Background changes go after foreground ones, but are not passed over for ever. Nothing waits for longer than Patience: then
-// run is called for m alone, beside the lane's leader.
+// its end. Background changes go after foreground ones, but are not passed over for ever. A leader that holds the lane for longer than
+// Patience, or LatePatience, goes on beside the next one. So does one before whom a change has waited for LongestWait.
 func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run func(*Batch[M])) error {
 	s := ls.slot(at)
 	s.mu.Lock()
 	l := s.find(at)
 	if l == nil {
-		l = ls.open(s, at)
-		l.batch = append(l.batch[:0], m)
+		b := ls.open(s, at)
+		b.Members = append(b.Members[:0], m)
+		b.lane.late = ls.late(m)
 		s.mu.Unlock()
-		ls.lead(s, l, nil, run)
+		ls.lead(b, nil, run)
 		return nil
 	}
-	w := &waiter[M]{m: m, turn: make(chan turn, 1)}
+	w := &waiter[M]{m: m, slot: s, turn: make(chan turn, 1), came: time.Now()}
 	w.place.Value = w
+	if l.queue.Empty() {
+		l.since = w.came
+	}
 	l.queue.Join(&w.place, background)
+	due := l.due(w)
 	s.mu.Unlock()
 	ls.Waits.Call(m)
-	return ls.await(ctx, at, l, w, run)
+	return ls.await(ctx, l, w, time.Until(due), run)
 }
 
-// await waits for the turn of a change that is in the lane's queue.
-func (ls *Lanes[M]) await(ctx context.Context, at Place, l *lane[M], w *waiter[M], run func(*Batch[M])) error {
-	patience := time.NewTimer(Patience)
-	defer patience.Stop()
-	select {
-	case t := <-w.turn:
-		return ls.take(ctx, l, w, t, run)
-	case <-patience.C:
-	case <-ctx.Done():
+func (ls *Lanes[M]) late(m M) bool { return ls.Late != nil && ls.Late(m) }
+
+// await waits for the turn of w. Its patience with the leader ends after the given time. Only while w is in l's queue is l its lane.
+func (ls *Lanes[M]) await(ctx context.Context, l *lane[M], w *waiter[M], patience time.Duration, run func(*Batch[M])) error {
+	s := w.slot
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case t := <-w.turn:
+			return ls.take(ctx, w, t, run)
+		case <-timer.C:
+			s.mu.Lock()
+			if !w.taken {
+				timer.Reset(time.Until(l.hurry(w)))
+			}
+			s.mu.Unlock()
+		case <-ctx.Done():
+			s.mu.Lock()
+			left := !w.taken && l.queue.Leave(&w.place)
+			s.mu.Unlock()
+			if left {
+				return context.Cause(ctx)
+			}
+			return ls.take(ctx, w, <-w.turn, run)
+		}
 	}
-	s := ls.slot(at) // the lane itself may be another document's by now, if w was in a batch that is over
-	s.mu.Lock()
-	left := !w.taken && l.queue.Leave(&w.place)
-	s.mu.Unlock()
-	switch {
-	case !left:
-		return ls.take(ctx, l, w, <-w.turn, run)
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	run(&Batch[M]{Members: []M{w.m}, lane: &lane[M]{place: at}, lanes: ls, epoch: ls.epoch.Load(), beside: true})
-	return nil
 }
 
 // take acts on the turn that a waiter was given. A waiter that may lead but whose client has left passes the lead on.
-func (ls *Lanes[M]) take(ctx context.Context, l *lane[M], w *waiter[M], t turn, run func(*Batch[M])) error {
+func (ls *Lanes[M]) take(ctx context.Context, w *waiter[M], t turn, run func(*Batch[M])) error {
 	if t == done {
 		return nil
 	}
-	s := ls.slot(l.place) // the lane is the leader's now, and stays where it is
+	b := w.led
 	if ctx.Err() != nil {
-		ls.pass(s, l)
+		ls.pass(b)
 		return context.Cause(ctx)
 	}
+	s := w.slot
 	s.mu.Lock()
-	others := ls.gather(l, w.m)
+	b.Members = append(b.Members[:0], w.m)
+	var others *waiter[M]
+	if b.lane.led == b {
+		others = ls.gather(b)
+	}
 	s.mu.Unlock()
-	ls.lead(s, l, others, run)
+	ls.lead(b, others, run)
 	return nil
 }
 
-// pass gives the lane to its next waiter, or ends it.
-func (ls *Lanes[M]) pass(s *laneSlot[M], l *lane[M]) {
+// pass gives the batch's lane to its next waiter, or ends it. If the batch's leader was passed over, the lane is another's.
+func (ls *Lanes[M]) pass(b *Batch[M]) {
+	l := b.lane
+	s := ls.slot(l.place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := l.nextLeader(); w != nil {
-		w.turn <- lead
+	if l.led != b {
+		return
+	}
+	if p := l.queue.Next(); p != nil {
+		l.give(p.Value, time.Now())
 		return
 	}
 	s.close(l)
 	ls.recycle(l)
 }
 
-// lead runs the lane's batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a
-// leader would hold its document's writers for ever.
-func (ls *Lanes[M]) lead(s *laneSlot[M], l *lane[M], others *waiter[M], run func(*Batch[M])) {
+// give makes w the lane's leader. w is in no queue any more.
+func (l *lane[M]) give(w *waiter[M], now time.Time) {
+	w.taken, w.led = true, l.led
+	l.since, l.late = now, l.led.lanes.late(w.m)
+	w.turn <- lead
+}
+
+// due is when w's patience with the leader ends.
+func (l *lane[M]) due(w *waiter[M]) time.Time {
+	patience, last := l.patience(), w.came.Add(LongestWait)
+	if l.late {
+		patience = min(patience, LatePatience)
+	}
+	if due := l.since.Add(patience); due.Before(last) {
+		return due
+	}
+	return last
+}
+
+// patience is how long a leader may hold the lane that began to be waited for at since.
+func (l *lane[M]) patience() time.Duration { return Patience >> l.counted(l.since) }
+
+// counted is how many of the leaders that were passed over still count.
+func (l *lane[M]) counted(now time.Time) int {
+	if l.passed == 0 {
+		return 0
+	}
+	return max(0, l.passed-int(now.Sub(l.passing)/Regain))
+}
+
+// hurry passes over the leader if w's patience with it has ended. It returns when w's patience with whoever leads then ends.
+func (l *lane[M]) hurry(w *waiter[M]) time.Time {
+	now, due := time.Now(), l.due(w)
+	if now.Before(due) {
+		return due
+	}
+	next := w
+	if held := now.Sub(l.since); held >= l.patience() {
+		l.passed, l.passing = l.counted(now)+1, now
+	}
+	if now.Sub(w.came) < LongestWait {
+		next = l.queue.Next().Value
+	} else {
+		l.queue.Leave(&w.place)
+	}
+	b := &Batch[M]{lane: l, lanes: l.led.lanes}
+	l.led, l.lent = b, true
+	l.give(next, now)
+	return l.due(w)
+}
+
+// lead runs the batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a leader would
+// hold its document's writers for ever.
+func (ls *Lanes[M]) lead(b *Batch[M], others *waiter[M], run func(*Batch[M])) {
 	defer func() {
 		for w := others; w != nil; w = w.next {
 			w.turn <- done
 		}
-		if !l.b.kept {
-			ls.pass(s, l)
+		if !b.kept {
+			ls.pass(b)
 		}
 	}()
-	l.b = Batch[M]{Members: l.batch, lane: l, lanes: ls, epoch: ls.epoch.Load()}
-	run(&l.b)
+	b.epoch, b.kept = ls.epoch.Load(), false
+	run(b)
 }
 
-// gather makes the batch that the change m leads: with it go the waiting changes that may share its write. It stops at the first of a
-// class that may not, because changes to one document go in their order.
-func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
-	l.batch = append(l.batch[:0], m)
+// gather adds to the leader's batch the waiting changes that may share its write. It stops at the first of a class that may not, because
+// changes to one document go in their order.
+func (ls *Lanes[M]) gather(b *Batch[M]) *waiter[M] {
 	var head, tail *waiter[M]
-	for len(l.batch) < ls.limit {
-		p := l.queue.NextIf(func(w *waiter[M]) bool { return ls.share(m, w.m) })
+	for len(b.Members) < ls.limit {
+		p := b.lane.queue.NextIf(func(w *waiter[M]) bool { return ls.share(b.Members[0], w.m) })
 		if p == nil {
 			break
 		}
 		w := p.Value
 		w.taken = true
-		l.batch = append(l.batch, w.m)
+		b.Members = append(b.Members, w.m)
 		if tail == nil {
 			head = w
 		} else {
@@ -242,16 +346,6 @@ func (ls *Lanes[M]) gather(l *lane[M], m M) *waiter[M] {
 		tail = w
 	}
 	return head
-}
-
-// nextLeader takes the next change off the queue.
-func (l *lane[M]) nextLeader() *waiter[M] {
-	p := l.queue.Next()
-	if p == nil {
-		return nil
-	}
-	p.Value.taken = true
-	return p.Value
 }
 
 // DropGuesses makes every lane forget the revision that it remembers: an index or an alias changed, and old numbers are accepted by
@@ -277,19 +371,25 @@ func (ls *Lanes[M]) slot(at Place) *laneSlot[M] {
 	return &ls.slots[maphash.Comparable(ls.seed, at)%uint64(len(ls.slots))]
 }
 
-func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *lane[M] {
+func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *Batch[M] {
 	l, _ := ls.pool.Get().(*lane[M])
 	if l == nil {
 		l = &lane[M]{}
 	}
-	l.place, l.next = at, s.first
+	l.place, l.next, l.led = at, s.first, &l.own
+	l.own.lane, l.own.lanes = l, ls
 	s.first = l
-	return l
+	return &l.own
 }
 
+// recycle keeps a lane's memory for another, unless somebody may still have a part of it.
 func (ls *Lanes[M]) recycle(l *lane[M]) {
-	clear(l.batch)
-	*l = lane[M]{batch: l.batch[:0]}
+	if l.lent {
+		return
+	}
+	members := l.own.Members
+	clear(members)
+	*l = lane[M]{own: Batch[M]{Members: members[:0]}}
 	ls.pool.Put(l)
 }
 

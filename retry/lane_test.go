@@ -3,9 +3,11 @@ package retry
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,14 +333,20 @@ func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
 		var r record
 		release := make(chan struct{})
 		begun := time.Now()
-		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) { <-release; r.run(b) })
+		head := queued(t, t.Context(), ls, &change{name: "head"}, false, func(b *Batch[*change]) {
+			<-release
+			if b.Waited() {
+				t.Error("who was passed over is waited for")
+			}
+			b.Wrote("", doc.Revision{Source: []byte(`{}`)})
+			r.run(b)
+		})
 		var rest []<-chan error
-		for _, background := range []bool{false, true} {
+		for _, background := range []bool{false, false, true} {
 			rest = append(rest, queued(t, t.Context(), ls, &change{name: "other"}, background, func(b *Batch[*change]) {
-				if _, ok := b.Guess(""); ok || b.Waited() {
-					t.Error("who goes beside the lane knows of it")
+				if _, ok := b.Guess(""); ok {
+					t.Error("who passes over a leader knows of its write")
 				}
-				b.Wrote("", doc.Revision{Source: []byte(`{}`)})
 				r.run(b)
 			}))
 		}
@@ -350,35 +358,153 @@ func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
 		if took := time.Since(begun); took != Patience {
 			t.Errorf("they waited for %v", took)
 		}
-		if lanes, waiting := ls.Busy(); lanes != 1 || waiting != 0 {
-			t.Errorf("%d lanes and %d waiters: the lane is still its holder's", lanes, waiting)
+		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters: who was passed over has none", lanes, waiting)
 		}
+		next := queued(t, t.Context(), ls, &change{name: "next"}, false, func(b *Batch[*change]) { time.Sleep(time.Second); r.run(b) })
 		close(release)
 		<-head
-		want := [][]string{{"other"}, {"other"}, {"head"}}
+		if lanes, _ := ls.Busy(); lanes != 1 {
+			t.Error("who was passed over ended the lane of another")
+		}
+		<-next
+		want := [][]string{{"other", "other", "other"}, {"head"}, {"next"}}
 		if !slices.EqualFunc(r.batches, want, slices.Equal) {
 			t.Errorf("batches %v, want %v", r.batches, want)
 		}
 	})
 }
 
-// With refresh=wait_for, the engine answers each write up to a second after it is written. Writes that can't be combined don't wait for all
-// before them: whoever has waited for Patience goes beside the lane.
-func TestALaneOfSlowWritesHoldsNobodyUpForLong(t *testing.T) {
+// A slow engine is no reason to fight: the changes are written one after the other.
+func TestALaneOfSlowWritesKeepsItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := NewLanes(8, func(_, _ *change) bool { return false })
-		begun := time.Now()
+		begun, inside, most := time.Now(), 0, 0
 		var all []<-chan error
-		for range 50 {
-			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) { time.Sleep(time.Second) }))
+		for range 6 {
+			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
+				inside++
+				most = max(most, inside)
+				time.Sleep(Patience - time.Millisecond)
+				inside--
+			}))
 		}
 		for _, e := range all {
-			if err := <-e; err != nil {
-				t.Error(err)
+			<-e
+		}
+		if most != 1 || time.Since(begun) != 6*(Patience-time.Millisecond) {
+			t.Errorf("%d at once, %v", most, time.Since(begun))
+		}
+	})
+}
+
+// Whoever stands behind many: behind writes that hang, behind writes that are slow, and behind writes that are answered late.
+func TestManyHoldNobodyUpForLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		each, want time.Duration
+		late       bool
+	}{
+		"hang":                {time.Minute, 2 * Patience, false},
+		"slow":                {Patience - time.Millisecond, LongestWait, false},
+		"wait for a refresh":  {time.Second, 50 * LatePatience, true},
+		"wait for quick ones": {time.Millisecond, 50 * time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ls := NewLanes(8, func(_, _ *change) bool { return false })
+				ls.Late = func(*change) bool { return c.late }
+				var all []<-chan error
+				for range 50 {
+					all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) { time.Sleep(c.each) }))
+				}
+				begun := time.Now()
+				all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
+					if took := time.Since(begun); took > c.want {
+						t.Errorf("it waited for %v", took)
+					}
+				}))
+				for _, e := range all {
+					if err := <-e; err != nil {
+						t.Error(err)
+					}
+				}
+				if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+					t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
+				}
+			})
+		})
+	}
+}
+
+// One slow answer isn't held against a lane that is never empty.
+func TestPatienceComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(1, sameScope)
+		var inside atomic.Int32
+		do := func(d time.Duration) <-chan error {
+			return queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) { inside.Add(1); time.Sleep(d); inside.Add(-1) })
+		}
+		all := []<-chan error{do(time.Minute), do(Regain)} // the second is passed over after half of Patience
+		for range 10 {
+			all = append(all, do(time.Second))
+		}
+		time.Sleep(Patience + Patience/2 + 10*time.Second + time.Millisecond)
+		all = append(all, do(Patience), do(time.Millisecond))
+		time.Sleep(Patience - time.Millisecond)
+		if n := inside.Load(); n != 2 { // the first, and one of Patience
+			t.Errorf("%d at once", n)
+		}
+		for _, e := range all {
+			<-e
+		}
+	})
+}
+
+// Clients come and leave, leaders are passed over, some are kept: each change is led once, or its client left first.
+func TestNobodyIsLostWhenLeadersArePassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(4, sameScope)
+		ls.Late = func(c *change) bool { return c.name == "late" }
+		random := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		led := map[*change]int{}
+		var wg sync.WaitGroup
+		for n := range 400 {
+			c := &change{name: []string{"", "late"}[random.IntN(2)], scope: []string{"x", "y"}[random.IntN(2)]}
+			stay, hold, keep := random.IntN(8000), random.IntN(4000), random.IntN(3) == 0
+			wg.Go(func() {
+				ctx, leave := context.WithTimeout(t.Context(), time.Duration(stay)*time.Millisecond)
+				defer leave()
+				var kept *Batch[*change]
+				err := ls.Do(ctx, ref, c, n%5 == 0, func(b *Batch[*change]) {
+					time.Sleep(time.Duration(hold) * time.Millisecond / 2)
+					mu.Lock()
+					for _, m := range b.Members {
+						led[m]++
+					}
+					mu.Unlock()
+					if keep && len(b.Members) == 1 {
+						kept = b
+						b.Keep()
+					}
+				})
+				if kept != nil {
+					time.Sleep(time.Duration(hold) * time.Millisecond / 2)
+					kept.End()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if want := map[bool]int{true: 1}[err == nil]; led[c] != want {
+					t.Errorf("led %d times, want %d: %v", led[c], want, err)
+				}
+			})
+			if n%10 == 0 {
+				time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 			}
 		}
-		if took := time.Since(begun); took > Patience+2*time.Second {
-			t.Errorf("they took %v", took)
+		wg.Wait()
+		if lanes, waiting := ls.Busy(); lanes != 0 || waiting != 0 {
+			t.Errorf("%d lanes and %d waiters are left", lanes, waiting)
 		}
 	})
 }

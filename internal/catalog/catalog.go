@@ -106,6 +106,11 @@ type entry struct {
 	missing time.Time
 }
 
+func (e *entry) isWhole(now time.Time) bool {
+	a := e.whole.Load()
+	return a.fresh(now, 0) && a.value
+}
+
 // answer is one of the engine's, with the time up to which it is believed.
 type answer[T any] struct {
 	value          T
@@ -165,8 +170,8 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	e, began := c.entryOf(name, asker.Realm), c.now()
 	now := began
 	if a := e.index.Load(); a.fresh(now, maxAge) {
-		ix, whole := a.value, e.whole.Load()
-		ix.KnownWhole = whole.fresh(now, 0) && whole.value
+		ix := a.value
+		ix.KnownWhole = e.isWhole(now)
 		return ix, nil
 	}
 	e.mu.Lock()
@@ -371,6 +376,12 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	}
 	e.whole.Store(a)
 	return a.value, nil
+}
+
+// KnownWhole reports whether SeesWhole holds of the client, as far as is known without asking the engine.
+func (c *Catalog) KnownWhole(asker Asker, index string) bool {
+	e, found := c.names.Get(nameKey{index, asker.Realm})
+	return found && e.isWhole(c.now())
 }
 
 // Guardable tells whether guards work in the index, as far as is known.

@@ -37,6 +37,7 @@ type Write struct {
 	Deadline time.Time   // when the client's own timeout ends; zero if it gave none
 	JSON     bool        // the body is a JSON object, or there is none because it is a delete
 	Plain    bool        // the answer is JSON with its numbers
+	Late     bool        // the engine answers only after a refresh
 }
 
 // Read reads a request that began now into the zero Write. conditions says that If-Match and If-None-Match count. The error is the client's
@@ -87,6 +88,9 @@ func (w *Write) readQuery(q []byte, now time.Time) error {
 	}
 	if v, ok := uri.Param(q, "pipeline"); ok && string(v) != "_none" {
 		w.Pipeline = true
+	}
+	if v, ok := uri.Param(q, "refresh"); ok && string(v) != "false" {
+		w.Late = true
 	}
 	if v, ok := uri.Param(q, "timeout"); ok {
 		// -1 is no bound; what else can't be read, the engine refuses.

@@ -57,3 +57,12 @@ func TestARequestSaysWhichDocumentUnderWhichConditionsUntilWhen(t *testing.T) {
 		}
 	}
 }
+
+func TestAWriteThatWaitsForARefreshIsAnsweredLate(t *testing.T) {
+	for query, want := range map[string]bool{"": false, "refresh=false": false, "refresh": true, "refresh=true": true, "refresh=wait_for": true} {
+		var w Write
+		if err := w.readQuery([]byte(query), time.Now()); err != nil || w.Late != want {
+			t.Errorf("%q: %v, %v", query, w.Late, err)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (s *Service) leaveBatch(a *attempt) {
 func (a *attempt) do(ctx context.Context) {
 	p := a.open[0].policy()
 	if !a.parked {
-		a.start()
+		a.start(ctx)
 		a.budgetMark, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
 	} else if p.MaxElapsed > 0 {
 		p.MaxElapsed = max(time.Until(a.until), 1)
@@ -158,15 +158,16 @@ func (a *attempt) giveBack(leaders *budget.Account) {
 }
 
 // start chooses the revision that the first try is made from.
-func (a *attempt) start() {
+func (a *attempt) start(ctx context.Context) {
 	first := a.open[0]
-	if rev, ok := a.batch.Guess(first.scope()); ok && first.shareable && jsontext.Valid(first.Sent) {
+	if rev, ok := a.batch.Guess(first.scope()); ok && a.s.mayShare(first) && jsontext.Valid(first.Sent) {
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
 		return
 	}
-	if !first.fromBase {
-		return // it is a change of the current document
+	stale := a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == ""
+	if !first.fromBase || stale {
+		return // it is a change of the current document, or its guard would fail
 	}
 	a.cur, a.trail, a.source = first.revision(), first.trail, based
 	for _, c := range a.open[1:] {
@@ -254,6 +255,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
+	a.batch.Again()
 	a.noIndex = errors.Is(err, base.ErrNoIndex)
 	switch {
 	case err == nil, errors.Is(err, doc.ErrMissing):
@@ -378,6 +380,7 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	first := a.open[0]
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
+	a.batch.Again()
 	a.conflict = first.conflictOf(res)
 	a.doubt.Conflicted(res)
 	res.Release()
@@ -388,10 +391,8 @@ func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error 
 	if reason == "" || !a.samePrimary(ctx) {
 		return doc.ErrConflict
 	}
-	if reason != base.ReasonRule {
-		if first.Base.Reason == session.ReasonNone {
-			first.Outcome.Reason = reason
-		}
+	if reason != base.ReasonRule && first.Base.Reason == session.ReasonNone {
+		first.Outcome.Reason = reason
 	}
 	first.Outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })

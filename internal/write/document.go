@@ -48,7 +48,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if c.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}
 	} else {
-		c.intent, c.shareable = c.intents.Document(c.guard), c.mayShare()
+		c.intent, c.shareable = c.intents.Document(c.guard), c.isShareable()
 	}
 	return s.inLane(ctx, c)
 }
@@ -73,13 +73,10 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 	return pass, err
 }
 
-// mayShare reports whether the change may share a write with others, as far as is known without asking.
-func (c *change) mayShare() bool {
-	if c.Rule.FailConflict || gate.ReadsPath(c.Rule) || !c.Plain || c.Outcome.Base == outcome.BaseExplicit ||
-		!c.BaseKnown() || c.Base.Doubtful {
-		return false
-	}
-	return c.WhyUnmergeable() == "" && c.Index.KnownWhole
+// isShareable reports whether the change may share a write with others, if its client sees documents whole.
+func (c *change) isShareable() bool {
+	return !c.Rule.FailConflict && !gate.ReadsPath(c.Rule) && c.Plain && c.Outcome.Base != outcome.BaseExplicit && c.BaseKnown() &&
+		!c.Base.Doubtful && c.WhyUnmergeable() == ""
 }
 
 // create makes a document, where there is none.

@@ -41,7 +41,7 @@ type change struct {
 	intent       intent.Intent
 	trail        mark.Trail // the marks of the base, which aren't in its body any more
 	fromBase     bool       // the client made it from a base: a conflict means that others have changed the document since
-	shareable    bool       // it may go in one write with others, because it is known to be mergeable
+	shareable    bool       // it may go in one write with others, if its client sees documents whole: see mayShare
 
 	// What became of it so far: the attempt.
 	unfit        bool // what the client asks for can't be done to the document as it is: a test in its patch fails, say

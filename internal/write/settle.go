@@ -250,9 +250,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
-	if stored.Source == nil {
-		a.batch.Forget() // the next try would start from what was there before
-	} else if a.batch.Waited() {
+	if a.batch.Forget(); a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}

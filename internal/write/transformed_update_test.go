@@ -270,7 +270,7 @@ func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
 		return c
 	}
 	a, b := alike("application/json"), alike("text/plain")
-	if share(a, b) || !share(a, a) {
+	if s := (&Service{}); s.share(a, b) || !s.share(a, a) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}
 }

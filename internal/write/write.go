@@ -42,8 +42,8 @@ func New(o Options) *Service {
 	}
 	s.direct, s.idle = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
 	s.carrier = s.direct
-	s.lanes = retry.NewLanes(o.BatchLimit, share)
-	s.lanes.Waits = (*change).waits
+	s.lanes = retry.NewLanes(o.BatchLimit, s.share)
+	s.lanes.Waits, s.lanes.Late = (*change).waits, func(c *change) bool { return c.Late }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
