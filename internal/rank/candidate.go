@@ -42,6 +42,7 @@ type verdict struct {
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for what the client would have taken out
 	keys     int     // the part of price for keys that others have put in
+	idle     int     // the part of price for numbers that the client would have left alone, though all others move them
 	edits    int     // how many changes there are
 	from, to int     // where they are in weighing.changes
 	restated int     // what it costs to have sent values of a plain part as they were

@@ -14,7 +14,8 @@ type habit struct {
 const (
 	// irregular is the price of a step that isn't the usual one.
 	irregular = 8
-	// idleHabit is the price of leaving a number alone that every other write moves.
+	// idleHabit is the price of leaving numbers alone that every other write moves. It is the same for any number of them: a revision may
+	// hold the changes of several clients, each of which has moved a number of its own.
 	idleHabit = 4
 	// A step may be freeStep times the smallest step from any candidate. Beyond that, each doubling costs farStep. A rule with sum would
 	// add a far step that comes from a wrong base, and the next wrong base would lead to an even larger one.
@@ -36,7 +37,12 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
-			v.price += h.price(step)
+			switch price := h.price(step); {
+			case step != 0:
+				v.price += price
+			case price > v.idle:
+				v.price, v.idle = v.price+price-v.idle, price
+			}
 			if far := math.Abs(step) / nearest; far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))
 			}

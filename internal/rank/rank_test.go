@@ -141,3 +141,33 @@ func TestInQuietAStateIsSetBackAndNotSavedAgain(t *testing.T) {
 		t.Errorf("in quiet: %d", got)
 	}
 }
+
+// Writes of several clients are often combined into one revision, which moves the numbers of all of them. Yet each client moves its own.
+func TestNumbersThatClientsMoveTogetherAreNoOnesHabit(t *testing.T) {
+	body := func(round, of int, ahead ...int) string {
+		var b strings.Builder
+		for i := range 16 {
+			n := round
+			if i < of {
+				n++ // these clients are a round ahead
+			}
+			for _, k := range ahead {
+				if k == i {
+					n++
+				}
+			}
+			fmt.Fprintf(&b, `,"own%d":%d,"twice%d":%d`, i, n, i, 2*n)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	var cs []Candidate
+	for round := range int64(4) {
+		for k := range int64(2) { // the third of the round, which moves the others' numbers, isn't known any more
+			cs = append(cs, Candidate{Revision: at(3*round+k+1, body(int(round), 11*int(k))), Spent: true})
+		}
+	}
+	cs = append(cs, Candidate{Revision: at(13, body(4, 0))})
+	if c := Likeliest(cs, Sent{Body: []byte(body(4, 0, 12))}); c.Best != len(cs)-1 || !c.Certain {
+		t.Errorf("%+v", c)
+	}
+}
