@@ -36,14 +36,13 @@ type Batch[M any] struct {
 	Members []M
 	lane    *lane[M]
 	lanes   *Lanes[M]
-	epoch   uint64
-	kept    bool // see Keep
+	epoch   uint64 // of the lanes when the leader began
+	kept    bool   // see Keep
 
-	// What the last write left, when that was, and for whom it is good.
-	last      doc.Revision
-	scope     string
-	lastEpoch uint64
-	at        time.Time
+	// What the last write of this epoch left, when that was, and for whom it is good.
+	last  doc.Revision
+	scope string
+	at    time.Time
 }
 
 // Guess is the revision that the lane's last write left, if that was less than GuessAge ago and of the same scope (credentials and
@@ -61,19 +60,18 @@ func (b *Batch[M]) Superseded(n doc.Numbers) bool {
 }
 
 func (b *Batch[M]) remembers() bool {
-	return b.lastEpoch == b.lanes.epoch.Load() && time.Since(b.at) <= GuessAge
+	return b.epoch == b.lanes.epoch.Load() && time.Since(b.at) <= GuessAge
 }
 
 // Wrote remembers the revision that the batch's write left. It has no Source where the engine may have stored other bytes than were sent.
 func (b *Batch[M]) Wrote(scope string, rev doc.Revision) {
-	b.last, b.scope, b.at, b.lastEpoch = rev, scope, time.Now(), b.epoch
+	b.last, b.scope, b.at = rev, scope, time.Now()
 }
 
 // Waited reports whether changes wait for the batch to end. Then it is worth remembering the batch's result.
 func (b *Batch[M]) Waited() bool {
-	s := b.lanes.slot(b.lane.place)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	b.lane.slot.mu.Lock()
+	defer b.lane.slot.mu.Unlock()
 	return b.lane.led == b && !b.lane.queue.Empty()
 }
 
@@ -82,9 +80,8 @@ func (b *Batch[M]) Forget() { b.last = doc.Revision{} }
 
 // Again says that the engine has answered the leader, and that it asks once more. Patience with it begins anew.
 func (b *Batch[M]) Again() {
-	s := b.lanes.slot(b.lane.place)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	b.lane.slot.mu.Lock()
+	defer b.lane.slot.mu.Unlock()
 	if b.lane.led == b {
 		b.lane.since = time.Now()
 	}
@@ -128,6 +125,7 @@ type laneSlot[M any] struct {
 type lane[M any] struct {
 	next    *lane[M]
 	place   Place
+	slot    *laneSlot[M]
 	queue   fairqueue.Line[*waiter[M]]
 	led     *Batch[M] // the leader's
 	since   time.Time // when the leader asked the engine last, or, if nobody waited then, when the first came that waits
@@ -142,9 +140,9 @@ type lane[M any] struct {
 type waiter[M any] struct {
 	m     M
 	place fairqueue.Place[*waiter[M]]
-	next  *waiter[M] // of the same batch
-	turn  chan turn  // buffered, so that who gives the turn never waits
-	slot  *laneSlot[M]
+	next  *waiter[M]   // of the same batch
+	turn  chan turn    // buffered, so that who gives the turn never waits
+	slot  *laneSlot[M] // of its lane, which may be another document's once w isn't in the queue any more
 	came  time.Time
 	led   *Batch[M] // what it leads
 	taken bool      // it leads, or another's batch holds the change: leaving is too late
@@ -173,11 +171,10 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 	s.mu.Lock()
 	l := s.find(at)
 	if l == nil {
-		b := ls.open(s, at)
-		b.Members = append(b.Members[:0], m)
-		b.lane.late = ls.late(m)
+		l = ls.open(s, at)
+		l.begin(m)
 		s.mu.Unlock()
-		ls.lead(b, nil, run)
+		ls.lead(l.led, nil, run)
 		return nil
 	}
 	w := &waiter[M]{m: m, slot: s, turn: make(chan turn, 1), came: time.Now()}
@@ -191,8 +188,6 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 	ls.Waits.Call(m)
 	return ls.await(ctx, l, w, time.Until(due), run)
 }
-
-func (ls *Lanes[M]) late(m M) bool { return ls.Late != nil && ls.Late(m) }
 
 // await waits for the turn of w. Its patience with the leader ends after the given time. Only while w is in l's queue is l its lane.
 func (ls *Lanes[M]) await(ctx context.Context, l *lane[M], w *waiter[M], patience time.Duration, run func(*Batch[M])) error {
@@ -231,14 +226,12 @@ func (ls *Lanes[M]) take(ctx context.Context, w *waiter[M], t turn, run func(*Ba
 		ls.pass(b)
 		return context.Cause(ctx)
 	}
-	s := w.slot
-	s.mu.Lock()
-	b.Members = append(b.Members[:0], w.m)
 	var others *waiter[M]
+	w.slot.mu.Lock()
 	if b.lane.led == b {
 		others = ls.gather(b)
 	}
-	s.mu.Unlock()
+	w.slot.mu.Unlock()
 	ls.lead(b, others, run)
 	return nil
 }
@@ -246,9 +239,8 @@ func (ls *Lanes[M]) take(ctx context.Context, w *waiter[M], t turn, run func(*Ba
 // pass gives the batch's lane to its next waiter, or ends it. If the batch's leader was passed over, the lane is another's.
 func (ls *Lanes[M]) pass(b *Batch[M]) {
 	l := b.lane
-	s := ls.slot(l.place)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l.slot.mu.Lock()
+	defer l.slot.mu.Unlock()
 	if l.led != b {
 		return
 	}
@@ -256,15 +248,23 @@ func (ls *Lanes[M]) pass(b *Batch[M]) {
 		l.give(p.Value, time.Now())
 		return
 	}
-	s.close(l)
+	l.slot.close(l)
 	ls.recycle(l)
 }
 
 // give makes w the lane's leader. w is in no queue any more.
 func (l *lane[M]) give(w *waiter[M], now time.Time) {
 	w.taken, w.led = true, l.led
-	l.since, l.late = now, l.led.lanes.late(w.m)
+	l.since = now
+	l.begin(w.m)
 	w.turn <- lead
+}
+
+// begin has the change m lead.
+func (l *lane[M]) begin(m M) {
+	b := l.led
+	b.Members = append(b.Members[:0], m)
+	l.late = b.lanes.Late != nil && b.lanes.Late(m)
 }
 
 // due is when w's patience with the leader ends.
@@ -284,9 +284,6 @@ func (l *lane[M]) patience() time.Duration { return Patience >> l.counted(l.sinc
 
 // counted is how many of the leaders that were passed over still count.
 func (l *lane[M]) counted(now time.Time) int {
-	if l.passed == 0 {
-		return 0
-	}
 	return max(0, l.passed-int(now.Sub(l.passing)/Regain))
 }
 
@@ -296,10 +293,10 @@ func (l *lane[M]) hurry(w *waiter[M]) time.Time {
 	if now.Before(due) {
 		return due
 	}
-	next := w
-	if held := now.Sub(l.since); held >= l.patience() {
+	if now.Sub(l.since) >= l.patience() {
 		l.passed, l.passing = l.counted(now)+1, now
 	}
+	next := w
 	if now.Sub(w.came) < LongestWait {
 		next = l.queue.Next().Value
 	} else {
@@ -322,7 +319,11 @@ func (ls *Lanes[M]) lead(b *Batch[M], others *waiter[M], run func(*Batch[M])) {
 			ls.pass(b)
 		}
 	}()
-	b.epoch, b.kept = ls.epoch.Load(), false
+	if epoch := ls.epoch.Load(); b.epoch != epoch {
+		b.Forget()
+		b.epoch = epoch
+	}
+	b.kept = false
 	run(b)
 }
 
@@ -371,15 +372,15 @@ func (ls *Lanes[M]) slot(at Place) *laneSlot[M] {
 	return &ls.slots[maphash.Comparable(ls.seed, at)%uint64(len(ls.slots))]
 }
 
-func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *Batch[M] {
+func (ls *Lanes[M]) open(s *laneSlot[M], at Place) *lane[M] {
 	l, _ := ls.pool.Get().(*lane[M])
 	if l == nil {
 		l = &lane[M]{}
 	}
-	l.place, l.next, l.led = at, s.first, &l.own
+	l.place, l.slot, l.next, l.led = at, s, s.first, &l.own
 	l.own.lane, l.own.lanes = l, ls
 	s.first = l
-	return &l.own
+	return l
 }
 
 // recycle keeps a lane's memory for another, unless somebody may still have a part of it.
