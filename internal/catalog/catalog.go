@@ -57,8 +57,6 @@ type Asker struct {
 type Index struct {
 	es.Index
 	Unknown string
-	// KnownWhole says that SeesWhole holds of the client that asked, as far as is known without asking the engine.
-	KnownWhole bool
 }
 
 // Exists reports whether the index is there, and is known.
@@ -104,11 +102,6 @@ type entry struct {
 	whole atomic.Pointer[answer[bool]]  // nil: it was never tried
 	// missing is when the engine was asked that said last that there is no such index. It is guarded by mu.
 	missing time.Time
-}
-
-func (e *entry) isWhole(now time.Time) bool {
-	a := e.whole.Load()
-	return a.fresh(now, 0) && a.value
 }
 
 // answer is one of the engine's, with the time up to which it is believed.
@@ -170,9 +163,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	e, began := c.entryOf(name, asker.Realm), c.now()
 	now := began
 	if a := e.index.Load(); a.fresh(now, maxAge) {
-		ix := a.value
-		ix.KnownWhole = e.isWhole(now)
-		return ix, nil
+		return a.value, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -381,7 +372,11 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 // KnownWhole reports whether SeesWhole holds of the client, as far as is known without asking the engine.
 func (c *Catalog) KnownWhole(asker Asker, index string) bool {
 	e, found := c.names.Get(nameKey{index, asker.Realm})
-	return found && e.isWhole(c.now())
+	if !found {
+		return false
+	}
+	a := e.whole.Load()
+	return a.fresh(c.now(), 0) && a.value
 }
 
 // Guardable tells whether guards work in the index, as far as is known.

@@ -87,7 +87,7 @@ func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
 	}
 	switch {
 	case !e.Guard.Known():
-	case e.Cur.Source != nil && e.Cur.Numbers == e.Guard && e.Index.KnownWhole && e.Rule.WriteID == "":
+	case e.Cur.Source != nil && e.Cur.Numbers == e.Guard && e.Rule.WriteID == "" && e.Bases.Catalog.KnownWhole(e.Asker(), e.Name):
 		w.Before = e.Cur.Source
 	default:
 		if w.Before, err = e.before(ctx); err != nil {

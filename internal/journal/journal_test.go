@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intake"
@@ -26,6 +27,11 @@ func (p *page) Note(_ context.Context, w *undo.Write) (undo.Place, error) {
 	return undo.Place{}, nil
 }
 
+// open is an engine that shows each client all of every document.
+type open struct{ catalog.Engine }
+
+func (open) SeesWhole(context.Context, es.Caller, string, string) (bool, error) { return true, nil }
+
 func numbers(seq int64) doc.Numbers { return doc.Numbers{SeqNo: seq, PrimaryTerm: 1} }
 
 // entry is a write in place of the revision that its maker knows.
@@ -35,7 +41,8 @@ func entry(p *page) *Entry {
 			Request: &base.Request{Rule: &rule.Rule{Name: "shop"}, Op: &api.Op{Kind: api.Index}},
 			Write:   intake.Write{JSON: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 		}}}
-	e.Index.KnownWhole = true
+	e.Bases = &base.Finder{Catalog: catalog.New(catalog.Options{Engine: open{}})}
+	_, _ = e.Bases.Catalog.SeesWhole(context.Background(), e.Asker(), e.Name, "") // from now on that is known
 	return e
 }
 
