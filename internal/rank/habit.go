@@ -37,12 +37,12 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
-			switch price := h.price(step); {
-			case step != 0:
-				v.price += price
-			case price > v.idle:
-				v.price, v.idle = v.price+price-v.idle, price
+			price := h.price(step)
+			if step == 0 {
+				price -= min(price, v.idle)
+				v.idle += price
 			}
+			v.price += price
 			if far := math.Abs(step) / nearest; far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))
 			}

@@ -3,6 +3,7 @@ package rank
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,10 +152,8 @@ func TestNumbersThatClientsMoveTogetherAreNoOnesHabit(t *testing.T) {
 			if i < of {
 				n++ // these clients are a round ahead
 			}
-			for _, k := range ahead {
-				if k == i {
-					n++
-				}
+			if slices.Contains(ahead, i) {
+				n++
 			}
 			fmt.Fprintf(&b, `,"own%d":%d,"twice%d":%d`, i, n, i, 2*n)
 		}
