@@ -165,9 +165,11 @@ func (a *attempt) start(ctx context.Context) {
 		a.source = guess
 		return
 	}
-	stale := a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == ""
-	if !first.fromBase || stale {
-		return // it is a change of the current document, or its guard would fail
+	if !first.fromBase {
+		return // it is a change of the current document
+	}
+	if a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == "" {
+		return // its guard would fail
 	}
 	a.cur, a.trail, a.source = first.revision(), first.trail, based
 	for _, c := range a.open[1:] {

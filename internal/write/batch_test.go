@@ -5,12 +5,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/identity"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
+	"optimist/retry"
 )
 
 // warm makes it known that documents can be merged, so that changes may share writes.
@@ -177,7 +180,7 @@ func TestOnlyEqualWritesShareOneAndItsRevision(t *testing.T) {
 			}
 			shared, reads := 0, 0
 			w.s.events.Batch = func(changes int) { shared += changes }
-			w.s.bases.Fetched, w.s.events.Fetch = nil, func(string) { reads++ }
+			w.s.events.Fetch = func(string) { reads++ }
 			results := w.queued(len(cs), func(i int) result {
 				target := "/shop/_doc/1"
 				if i == 2 {
@@ -282,30 +285,85 @@ func TestAPartThatWaitedIsMergedAtOnce(t *testing.T) {
 	}
 	conflicts := 0
 	w.s.events.Conflict = func(string) { conflicts++ }
-	hold, held, once := make(chan struct{}), make(chan struct{}), sync.Once{}
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "POST" {
-			once.Do(func() { close(held); <-hold })
-		}
-		return nil, nil
+	results := w.queued(len(cs), func(i int) result { return cs[i].send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"l":[%d]}}`, i)) })
+	for i, r := range results {
+		has(t, r, 200, []string{"guarded", "merged"}[min(i, 1)]+";attempts=1")
 	}
-	var wg sync.WaitGroup
-	for i, c := range cs {
-		wg.Go(func() {
-			has(t, c.send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"l":[%d]}}`, i)), 200, []string{"guarded", "merged"}[min(i, 1)]+";attempts=1")
-		})
-		if i == 0 {
-			<-held
-		} else {
-			w.waiting(i)
-		}
-	}
-	close(hold)
-	wg.Wait()
 	same(t, w.stored("1"), `{"l":[0,1,2,3]}`)
 	if conflicts != 0 {
 		t.Errorf("%d conflicts", conflicts)
 	}
+}
+
+// A slow engine makes changes wait, and none of them fail: each of its answers takes less than the patience of those who wait, though all
+// answers to one change take longer.
+func TestASlowEngineMakesChangesWait(t *testing.T) {
+	for name, change := range map[string]func(c *client, i int) result{
+		"documents": func(c *client, i int) result { return c.save("1", fmt.Sprintf(`{"l":[%d]}`, i)) },
+		"parts": func(c *client, i int) result {
+			return c.send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"l":[%d]}}`, i))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "")
+				w.put("1", `{"l":[]}`)
+				var cs []*client
+				for i := range 4 {
+					cs = append(cs, w.client(fmt.Sprint("c", i)))
+					cs[i].read("1")
+				}
+				w.put("1", `{"l":["another's"]}`) // so that the first change meets a conflict
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if strings.Contains(string(r.Target), "/1?") { // what is asked about the index is asked under a mutex: fake time would stand still
+						time.Sleep(retry.Patience * 5 / 8)
+					}
+					return nil, nil
+				}
+				conflicts := 0
+				w.s.events.Conflict = func(string) { conflicts++ }
+				var wg sync.WaitGroup
+				for i, c := range cs {
+					wg.Go(func() {
+						if r := change(c, i); r.status != 200 {
+							t.Errorf("change %d: %v", i, r)
+						}
+					})
+				}
+				wg.Wait()
+				if n := len(gjson.Get(w.stored("1"), "l").Array()); n != len(cs)+1 || conflicts != 1 {
+					t.Errorf("%d changes are stored, and %d conflicts were met", n, conflicts)
+				}
+			})
+		})
+	}
+}
+
+// A write is stored long before the refresh that its client waits for. Nobody else waits for that.
+func TestNobodyWaitsForAnothersRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		w.put("1", `{}`)
+		one, two := w.client("one"), w.client("two")
+		one.read("1")
+		two.read("1")
+		w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+			if strings.Contains(string(r.Target), "wait_for") {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { has(t, one.send("PUT", "/shop/_doc/1?refresh=wait_for", `{"a":1}`), 200, "guarded") })
+		synctest.Wait()
+		begun := time.Now()
+		has(t, two.save("1", `{"b":1}`), 200, "merged")
+		if took := time.Since(begun); took != retry.LatePatience {
+			t.Errorf("it waited for %v", took)
+		}
+		wg.Wait()
+		same(t, w.stored("1"), `{"a":1,"b":1}`)
+	})
 }
 
 // Nobody knows yet that the clients see documents whole when they queue up. The first that has to merge finds it out for all.

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
@@ -10,14 +11,14 @@ import (
 
 // lost deals with a write without an answer. Changes that stay open may be sent again: the guard protects them, or twice does no harm.
 func (a *attempt) lost(ctx context.Context, err error) error {
-	lost := errors.Is(err, ErrUnknownOutcome)
-	for _, c := range a.open {
-		if c.maybeApplied = c.maybeApplied || lost; !lost {
+	if !errors.Is(err, ErrUnknownOutcome) {
+		for _, c := range a.open {
 			c.attempts-- // nothing was sent
 		}
-	}
-	if !lost {
 		return err
+	}
+	for _, c := range a.open {
+		c.maybeApplied = true
 	}
 	a.batch.Forget()
 	if err := a.fetch(ctx); err != nil || len(a.open) == 0 {
@@ -27,12 +28,7 @@ func (a *attempt) lost(ctx context.Context, err error) error {
 }
 
 func (a *attempt) anyMaybeApplied() bool {
-	for _, c := range a.open {
-		if c.maybeApplied {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.open, func(c *change) bool { return c.maybeApplied })
 }
 
 // judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: marks

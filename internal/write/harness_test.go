@@ -47,7 +47,7 @@ func (e *engine) Do(ctx context.Context, r *upstream.Request) (*upstream.Respons
 			return res, err
 		}
 	}
-	if r.Method != "GET" && !strings.Contains(string(r.Target), "optimist-probe") {
+	if isWrite(r) {
 		e.mu.Lock()
 		e.sent = append(e.sent, r.Method+" "+string(r.Target))
 		e.mu.Unlock()
@@ -59,6 +59,11 @@ func (e *engine) Do(ctx context.Context, r *upstream.Request) (*upstream.Respons
 		}
 	}
 	return res, nil
+}
+
+// isWrite reports whether a request is a write, and no question.
+func isWrite(r *upstream.Request) bool {
+	return r.Method != "GET" && !strings.Contains(string(r.Target), "optimist-probe")
 }
 
 func (e *engine) handle(r *upstream.Request) *upstream.Response {
@@ -137,14 +142,13 @@ func (w *world) direct(method, target, body string) (int, string) {
 	return res.Status, string(res.Payload)
 }
 
-// holdFirst has the engine hold the first PUT or DELETE from now on: held is closed when it is there, and it goes on when hold is
-// closed.
+// holdFirst has the engine hold the first write from now on: held is closed when it is there, and it goes on when hold is closed.
 func (w *world) holdFirst() (hold, held chan struct{}) {
 	hold, held = make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	next := w.engine.before
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" || r.Method == "DELETE" {
+		if isWrite(r) {
 			first.Do(func() { close(held); <-hold })
 		}
 		if next != nil {

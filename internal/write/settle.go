@@ -250,7 +250,8 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
-	if a.batch.Forget(); a.batch.Waited() {
+	a.batch.Forget()
+	if a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}
