@@ -25,7 +25,6 @@ type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
-	Behind    bool   // the changes are certain, and were made from an older revision than the newest, which says something else
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
@@ -63,7 +62,6 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
-	c.Behind = c.Certain && verdicts[len(cs)-1].changes != verdicts[c.Best].changes
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
 	against := cs[byContent].Elsewhere && (verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes)

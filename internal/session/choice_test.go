@@ -316,7 +316,8 @@ func TestNumbersFromWhichANamedSessionHasWrittenHaveNoBody(t *testing.T) {
 	want(t, s.TakeAt(one, ref, num(5), []byte(`{"a":3}`)), KindRead, 5) // who reads it again has it
 }
 
-// One client reads and writes, again and again, and sometimes only looks. It sets the state back to what it was, and that is written.
+// One client reads and writes, again and again. Now and then it looks twice, or another client looks while a write is under way. The first
+// one sets the state back to what it was, and that is written.
 func TestALoneClientSetsAStateBack(t *testing.T) {
 	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
 	states := [3]string{"open", "closed", "review"}
@@ -332,7 +333,44 @@ func TestALoneClientSetsAStateBack(t *testing.T) {
 		if string(b.View) == body(n+1) {
 			t.Fatalf("change %d, from %s to %s, is taken for a save of what was looked at before", n, body(n), body(n+1))
 		}
+		if n%5 == 0 {
+			s.Read(pool, ref, rev(version, body(n)), s.Epoch())
+		}
 		version++
 		b.Commit(Ack{Stored: rev(version, body(n+1)), Sent: []byte(body(n + 1))})
+	}
+}
+
+// A client that works alone has its answer, and has read what it wrote, before it writes again. Where a write comes sooner, several clients
+// are at work: then one of them may save what it read unchanged, though somebody has read something newer.
+func TestSeveralClientsAreKnownByTheirWrites(t *testing.T) {
+	for name, write := range map[string]func(s *Store){
+		"alone": func(*Store) {},
+		"what was written isn't read": func(s *Store) {
+			b := take(t, s, pool, `{"state":"review"}`)
+			b.Commit(Ack{Stored: rev(6, `{"state":"review"}`), Sent: []byte(`{"state":"review"}`)})
+			b = take(t, s, pool, `{"state":"open"}`)
+			b.Release()
+		},
+		"another write is under way": func(s *Store) {
+			first, second := take(t, s, pool, `{"state":"review"}`), take(t, s, pool, `{"state":"open"}`)
+			first.Release()
+			second.Release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+			for range 2 {
+				s.Read(pool, ref, rev(5, `{"state":"new"}`), s.Epoch())
+			}
+			write(s)
+			s.Read(pool, ref, rev(7, `{"state":"closed"}`), s.Epoch())
+			s.Read(pool, ref, rev(8, `{"state":"open"}`), s.Epoch())
+			b := take(t, s, pool, `{"state":"closed"}`)
+			if saved := b.Numbers == num(7); saved != (name != "alone") {
+				t.Errorf("its base is %v", b.Numbers)
+			}
+			b.Release()
+		})
 	}
 }

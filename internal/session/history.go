@@ -118,10 +118,6 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 
 // learn notes what the choice has shown of the document's clients, and of the index.
 func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
-	e.Crowd.Passed()
-	if c.Behind {
-		e.Crowd.Met()
-	}
 	if c.Certain || c.Part != rank.PartUnknown {
 		if e.Patterns == nil {
 			e.Patterns = new(rank.Patterns)

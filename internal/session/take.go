@@ -135,6 +135,9 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		t.reserveExtended(e, b)
 		return nil, nil
 	}
+	if e != nil && !t.s.dryRun {
+		e.Crowd.Wrote(k.InFlight || !e.IsNewestRead())
+	}
 	d := choice.Choose(&k, &t.Request)
 	switch d.Action {
 	case choice.WaitForBase:

@@ -180,7 +180,7 @@ type Entry struct {
 	View     View
 	Past     []Past         // see history.go
 	Patterns *rank.Patterns // what the session's clients usually change; nil: not known
-	Crowd    Crowd          // whether clients get in each other's way
+	Crowd    Crowd          // whether several clients write it
 	Shared   bool           // it seems that several clients of the session work on the document at once
 	Lost     Reason         // why the entry has no base any more
 	Touched  int64          // when the entry was last used
@@ -203,18 +203,30 @@ type Entry struct {
 	NewestRead, NewestView uint64
 }
 
-// Crowd says whether the session's clients get in each other's way on a document: one reads it while another's write is under way, or has
-// written from an older revision than the newest. The zero value says that nothing shows it.
+// Crowd says whether several of the session's clients write a document. The zero value says that nothing shows it.
+//
+// A client that works alone waits for an answer, and reads what it wrote before it writes again. So several clients are at work if a write
+// comes while another is under way, or while nobody has read what the session wrote last. Content doesn't show it: a client that takes back
+// what it did last looks just like two.
 type Crowd uint8
 
-// crowded is for how many choices of a base it counts that clients got in each other's way.
+// crowded is for how many writes it counts that several clients were at work.
 const crowded Crowd = 32
 
-// Met notes that they did.
-func (c *Crowd) Met() { *c = crowded }
+// Wrote notes that a write has come. met says that it shows that several clients are at work.
+func (c *Crowd) Wrote(met bool) {
+	if *c -= min(*c, 1); met {
+		*c = crowded
+	}
+}
 
-// Passed notes that a base was chosen.
-func (c *Crowd) Passed() { *c -= min(*c, 1) }
+// IsNewestRead reports whether some client has read what the session wrote last.
+func (e *Entry) IsNewestRead() bool {
+	v := e.View.Numbers
+	return !e.View.Set || slices.ContainsFunc(e.Reads, func(r Read) bool {
+		return r.Numbers == v || r.Numbers.PrimaryTerm > v.PrimaryTerm || r.Numbers.SeqNo > v.SeqNo
+	})
+}
 
 // Empty reports whether the entry has neither reads nor a view. It may still have a history.
 func (e *Entry) Empty() bool { return len(e.Reads) == 0 && !e.View.Set }

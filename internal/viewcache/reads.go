@@ -47,9 +47,6 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 		m.free(e, b)
 		r.Body = nil
 	}
-	if busy {
-		e.Crowd.Met()
-	}
 	e.Shared = e.Shared || !named && (len(e.Reads) > 1 || r.Count > 1 || busy)
 	m.limit(e)
 }
