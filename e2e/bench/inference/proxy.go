@@ -41,6 +41,8 @@ type proxy struct {
 	parts  bool          // clients send what they have changed
 	tally  *Tally
 	parked []*process // writes that wait for a base
+
+	working int // workers that haven't made all of their changes
 }
 
 var ref = doc.Ref{Index: "shop", ID: "1"}

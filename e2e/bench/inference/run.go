@@ -22,6 +22,9 @@ type Config struct {
 	Think, Pause time.Duration
 	// Looks is how many of the reads are only looked at.
 	Looks float64
+	// Watchers are clients that do nothing but look, each as often as Watch says, on average.
+	Watchers int
+	Watch    time.Duration
 	// Unchanged is how many writes change nothing.
 	Unchanged float64
 	// Slow is how many writes the engine takes so long for that their clients give up and repeat them.
@@ -86,6 +89,10 @@ func begin(c *Config) (*proxy, error) {
 	for i := range c.Workers {
 		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}
 		w.start(wk.run)
+	}
+	x.working = c.Workers
+	for range c.Watchers {
+		w.start(func(p *process) { x.watch(p, c.Watch) })
 	}
 	return x, nil
 }

@@ -14,7 +14,7 @@ import (
 func shapes() []*shape {
 	return []*shape{counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
 		readings(), chat(), switches(), thread(), tasks(), seats(), lines(), scores(), board(), window(), invoice(), columns(), auction(),
-		votes()}
+		votes(), holders(), reservations()}
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
@@ -407,6 +407,9 @@ func seats() *shape {
 		},
 		edit: func(c *change, d map[string]any) {
 			some := list(d["seats"])
+			if len(some) == 0 {
+				return // wrong bases have taken them all out
+			}
 			me := fmt.Sprintf("u%d", c.worker)
 			i := c.worker % len(some)
 			if some[i] == me {
@@ -571,3 +574,41 @@ func (c *change) prose(n int) string {
 
 var words = strings.Fields("amber basil cedar delta ember fjord grove hazel ivory jolly karma lemon maple nylon ocean pearl quartz river " +
 	"sable tulip umber velvet willow xenon yonder zephyr anchor bridge candle dragon engine falcon garden harbor island jungle kettle lantern")
+
+// holders: each client enters itself in an object, takes itself out again later, and counts its changes.
+func holders() *shape {
+	return &shape{
+		name: "holders", vague: true, rules: sum("/changes"), units: map[string]float64{"changes": 1},
+		seed: func(*change) map[string]any {
+			return map[string]any{"room": "x", "holders": map[string]any{}, "changes": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			me, in := fmt.Sprintf("u%d", c.worker), object(d["holders"])
+			if _, there := in[me]; there {
+				delete(in, me)
+			} else {
+				in[me] = map[string]any{"since": c.time()}
+			}
+			d["changes"] = num(integer(d["changes"]) + 1)
+		},
+	}
+}
+
+// reservations: each client enters itself in a list, takes itself out again later, and says how many are in it.
+func reservations() *shape {
+	return &shape{
+		name: "reservations", vague: true, rules: sum("/changes"), units: map[string]float64{"changes": 1},
+		seed: func(*change) map[string]any {
+			return map[string]any{"room": "x", "taken": []any{}, "changes": num(0)}
+		},
+		edit: func(c *change, d map[string]any) {
+			me, taken := fmt.Sprintf("u%d", c.worker), list(d["taken"])
+			if i := slices.Index(taken, any(me)); i >= 0 {
+				d["taken"] = slices.Delete(slices.Clone(taken), i, i+1)
+			} else {
+				d["taken"] = append(taken, me)
+			}
+			d["changes"] = num(integer(d["changes"]) + 1)
+		},
+	}
+}

@@ -21,8 +21,11 @@ func Conditions() []Condition {
 	busy := func(workers int, looks float64) Config {
 		return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
 	}
-	list := []Condition{{"1 worker, 10 % looks", busy(1, 0.1)}, {"1 worker, parts", busy(1, 0)}}
+	list := []Condition{{"1 worker, 10 % looks", busy(1, 0.1)}, {"1 worker, parts", busy(1, 0)},
+		{"1 worker, one that only looks", busy(1, 0)}, {"2 workers, seconds to think, four that only look", busy(2, 0)}}
 	list[1].Parts = true
+	list[2].Watchers, list[2].Watch = 1, fast
+	list[3].Think, list[3].Pause, list[3].Watchers, list[3].Watch = 2*time.Second, 2*time.Second, 4, time.Second/2
 	for _, looks := range []float64{0, 0.1, 0.5} {
 		for _, workers := range []int{2, 16, 64} {
 			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
@@ -34,6 +37,9 @@ func Conditions() []Condition {
 	}{
 		{"seconds to think", func(c *Config) { c.Think, c.Pause = 2*time.Second, 2*time.Second }},
 		{"seconds to think, 50 % looks", func(c *Config) { c.Think, c.Pause, c.Looks = 2*time.Second, 2*time.Second, 0.5 }},
+		{"seconds to think, four that only look", func(c *Config) {
+			c.Think, c.Pause, c.Watchers, c.Watch = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond
+		}},
 		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
 		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
 		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},

@@ -64,6 +64,15 @@ func (w *worker) run(p *process) {
 		}
 		w.work()
 	}
+	w.proxy.working--
+}
+
+// watch looks at the document until all work is done.
+func (x *proxy) watch(p *process, every time.Duration) {
+	for x.working > 0 {
+		p.sleep(x.w.about(every))
+		x.get(p, 0)
+	}
 }
 
 // call is the trace of a request that belongs to nothing else.
