@@ -260,6 +260,7 @@ func (r *lettersRun) each(ids []string) func(p *process) error {
 // pages goes through all that are meant.
 func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 	return func(p *process) error {
+		r.asked["all"] = true
 		for name, value := range filter {
 			r.asked[name] = value
 		}

@@ -24,7 +24,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx) {
 		"/_optimist/config": "the configuration in force",
 		"/_optimist/locks":  `the locks that are held; /_optimist/locks/{lock}: GET, DELETE; POST /_optimist/locks/_release {"owner": …}`,
 		"/_optimist/dead-letters": `writes that could not be placed; /_optimist/dead-letters/{id}: GET, DELETE; POST {id}/_replay; ` +
-			`POST /_optimist/dead-letters/_replay or _delete {"rule": …}`,
+			`POST /_optimist/dead-letters/_replay or _delete {"rule": …} or {"all": true}`,
 		"/_optimist/undo":        "journals of locks with undo that are open, or have left dead letters; /_optimist/undo/{lock}: its writes",
 		"/_optimist/hot":         "the documents with the most conflicts; ?top=20",
 		"/_optimist/suggestions": "suggested rules, from the conflicts so far; ?index=shop",

@@ -220,7 +220,7 @@ func TestLettersAreDeletedByWhatIsMeant(t *testing.T) {
 		}
 	}
 	busy.Store(false)
-	for _, wrong := range []string{`{"documents":"2"}`, `{"state":"old"}`, `{"older_than":"soon"}`, `{"reason":"old"}`, `[]`} {
+	for _, wrong := range []string{"", "{}", `{"size":1}`, `{"all":false}`, `{"documents":"2"}`, `{"state":"old"}`, `{"older_than":"soon"}`, `{"reason":"old"}`, `[]`} {
 		if status, r := operate(t, w.app, "POST", "/_delete", wrong, ""); status != 400 {
 			t.Errorf("%s: %d %s", wrong, status, r)
 		}
@@ -231,7 +231,7 @@ func TestLettersAreDeletedByWhatIsMeant(t *testing.T) {
 	if _, r := operate(t, w.app, "POST", "/_delete", `{"document":"2"}`, ""); r.Get("counts.deleted").Int() != 1 {
 		t.Errorf("delete: %s", r)
 	}
-	if _, r := operate(t, w.app, "POST", "/_delete", `{"size":1}`, ""); r.Get("counts.deleted").Int() != 1 || r.Get("next").Str == "" {
+	if _, r := operate(t, w.app, "POST", "/_delete", `{"all":true,"size":1}`, ""); r.Get("counts.deleted").Int() != 1 || r.Get("next").Str == "" {
 		t.Errorf("delete: %s", r)
 	}
 	_, page := operate(t, w.app, "GET", "?document=3", "", "")

@@ -33,6 +33,7 @@ type lettersQuery struct {
 	NewerThan string `json:"newer_than"`
 	After     string `json:"after"` // an id
 	Size      int    `json:"size"`
+	All       bool   `json:"all"` // nothing of this selects letters, and all are meant
 
 	Doubtful  bool `json:"doubtful"`  // also those that may have been written already
 	Unchecked bool `json:"unchecked"` // also those whose clients the engine hasn't let write
@@ -97,6 +98,11 @@ func readLettersQuery(r *admin.LettersRequest) (*lettersQuery, error) {
 	}
 	_, err := query.query(time.Now())
 	return query, err
+}
+
+// selects reports whether the query selects some of the letters. After and Size are how a caller goes through them.
+func (k *lettersQuery) selects() bool {
+	return cmp.Or(k.Rule, k.Index, k.Document, k.Reason, k.State, k.OlderThan, k.NewerThan) != ""
 }
 
 func (k *lettersQuery) allow() deadletter.Allow {
@@ -178,6 +184,10 @@ func (a *App) deleteLetters(ctx context.Context, query *lettersQuery) (int, any)
 // eachLetter does something to one letter after the other. An error ends it, and is told where nothing was done before it; otherwise what
 // was done is told, and the next call has the error.
 func (a *App) eachLetter(ctx context.Context, query *lettersQuery, do func(*deadletter.Letter) (*deadletter.Result, error)) (int, any) {
+	if !query.selects() && !query.All {
+		return letterError(http.StatusBadRequest, "invalid_request",
+			errors.New(`which dead letters? Want one of rule, index, document, reason, state, older_than and newer_than, or "all": true`))
+	}
 	began := time.Now()
 	q, _ := query.query(began) // it was read once
 	if q.Size = cmp.Or(q.Size, batchSize); q.Size > batchSize {
