@@ -45,10 +45,13 @@ type holder struct {
 	tries int
 	acked int          // the last one that was acknowledged
 	maybe map[int]bool // those of which nobody knows, since then
+	acks  int          // how many were acknowledged
+	lost  int          // of how many nobody knows
 }
 
-// Ten times as many writes begin as the engine can do. With a limit, the engine does about as many as it can, and foreground writes among them
-// go first. Without one it does few. Whatever is refused isn't written, and what is acknowledged is there.
+// Ten times as many writes fall due as the engine can do. Those whose holders all wait aren't sent, and the log says how many were. With a limit,
+// the engine does about as many as it can, and foreground writes among them go first. Without one it does few. Whatever is refused isn't
+// written, and what is acknowledged is there.
 func TestAnOverloadedEngineGoesOn(t *testing.T) {
 	e, err := engine.Start(t.Context(), engine.OpenSearch38, engine.Options{Settings: map[string]string{
 		"thread_pool.write.size": "1", "thread_pool.write.queue_size": "100",
@@ -86,6 +89,7 @@ type measured struct {
 	p50, p99                 time.Duration
 	done, denied             int // foreground writes that were acknowledged, and refused
 	refused, unknown, unsent int
+	offered                  float64       // writes a second that were sent under the load; with those that found no free holder it is ten times the peak
 	refusal                  time.Duration // 99 of 100 refusals take at most so long
 	grown                    int64         // bytes of optimist's memory
 	recovered                time.Duration // from the end of the load until a write takes hardly longer than before it
@@ -94,9 +98,9 @@ type measured struct {
 
 func (m *measured) String() string {
 	return fmt.Sprintf("%s: peak %.0f/s, under load %.0f/s (%.0f %%), %d of %d foreground writes done, p50 %v, p99 %v, refusals p99 %v; "+
-		"%d refused, %d unknown, %d not sent; "+
+		"%.1f times the peak sent, %d refused, %d unknown, %d not sent; "+
 		"memory + %d MiB; a write is quick again after %v, then %.0f/s", m.name, m.peak, m.goodput, 100*m.goodput/m.peak, m.done, m.done+m.denied, m.p50, m.p99,
-		m.refusal, m.refused, m.unknown, m.unsent, m.grown>>20, m.recovered, m.after)
+		m.refusal, m.offered/m.peak, m.refused, m.unknown, m.unsent, m.grown>>20, m.recovered, m.after)
 }
 
 // prepare makes an index with a document for each holder, and slows it down.
@@ -245,6 +249,7 @@ func (o *overload) load(t *testing.T, client *http.Client, rate int, m *measured
 		time.Sleep(time.Millisecond)
 	}
 	wg.Wait()
+	m.offered = float64(sent-m.unsent) / o.holds.Seconds()
 	m.goodput, m.done, m.denied = float64(inTime)/o.holds.Seconds(), len(took), len(refusals)
 	m.p50, m.p99, m.refusal = percentile(took, 50), percentile(took, 99), percentile(refusals, 99)
 }
@@ -305,9 +310,11 @@ func (h *holder) unlockAfter(ctx context.Context, client *http.Client, foregroun
 	switch {
 	case err == nil && status == http.StatusOK:
 		h.acked, h.maybe = h.tries, map[int]bool{}
+		h.acks++
 	case err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
 	default:
 		h.maybe[h.tries] = true
+		h.lost++
 	}
 	return status
 }
@@ -326,6 +333,10 @@ func (o *overload) check(t *testing.T) {
 		n := int(docs[i].Get("_source.n").Int())
 		if n != h.acked && !h.maybe[n] {
 			t.Errorf("document %d holds write %d, and %d was acknowledged", i, n, h.acked)
+		}
+		// Each write that is applied raises the version by one, so the version also shows the writes that later ones replaced.
+		if applied := int(docs[i].Get("_version").Int()) - 1; applied < h.acks || applied > h.acks+h.lost {
+			t.Errorf("document %d was written %d times: %d writes were acknowledged, and %d have no known outcome", i, applied, h.acks, h.lost)
 		}
 		if h.acked > 0 {
 			acked++
