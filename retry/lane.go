@@ -130,6 +130,7 @@ type lane[M any] struct {
 	led     *Batch[M] // the leader's
 	since   time.Time // when the leader asked the engine last, or, if nobody waited then, when the first came that waits
 	late    bool      // the leader's write is answered late
+	lates   bool      // such a change has come, and may lead later
 	passed  int       // how many leaders were passed over, but for those that don't count any more
 	passing time.Time // when the last one was
 	own     Batch[M]  // of the first leader, and of those after it that were not passed over
@@ -182,17 +183,18 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 	if l.queue.Empty() {
 		l.since = w.came
 	}
+	l.lates = l.lates || ls.isLate(m)
 	l.queue.Join(&w.place, background)
-	due := l.due(w)
+	look := l.nextLook(w)
 	s.mu.Unlock()
 	ls.Waits.Call(m)
-	return ls.await(ctx, l, w, time.Until(due), run)
+	return ls.await(ctx, l, w, look, run)
 }
 
-// await waits for the turn of w. Its patience with the leader ends after the given time. Only while w is in l's queue is l its lane.
-func (ls *Lanes[M]) await(ctx context.Context, l *lane[M], w *waiter[M], patience time.Duration, run func(*Batch[M])) error {
+// await waits for the turn of w, which looks at the leader after the given time. Only while w is in l's queue is l its lane.
+func (ls *Lanes[M]) await(ctx context.Context, l *lane[M], w *waiter[M], look time.Duration, run func(*Batch[M])) error {
 	s := w.slot
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(look)
 	defer timer.Stop()
 	for {
 		select {
@@ -201,7 +203,8 @@ func (ls *Lanes[M]) await(ctx context.Context, l *lane[M], w *waiter[M], patienc
 		case <-timer.C:
 			s.mu.Lock()
 			if !w.taken {
-				timer.Reset(time.Until(l.hurry(w)))
+				l.hurry(w)
+				timer.Reset(l.nextLook(w))
 			}
 			s.mu.Unlock()
 		case <-ctx.Done():
@@ -264,8 +267,10 @@ func (l *lane[M]) give(w *waiter[M], now time.Time) {
 func (l *lane[M]) begin(m M) {
 	b := l.led
 	b.Members = append(b.Members[:0], m)
-	l.late = b.lanes.Late != nil && b.lanes.Late(m)
+	l.late = b.lanes.isLate(m)
 }
+
+func (ls *Lanes[M]) isLate(m M) bool { return ls.Late != nil && ls.Late(m) }
 
 // due is when w's patience with the leader ends.
 func (l *lane[M]) due(w *waiter[M]) time.Time {
@@ -279,6 +284,15 @@ func (l *lane[M]) due(w *waiter[M]) time.Time {
 	return last
 }
 
+// nextLook is after how long w looks at the leader: when its patience ends. That is soon where a change may lead that is answered late.
+func (l *lane[M]) nextLook(w *waiter[M]) time.Duration {
+	look := time.Until(l.due(w))
+	if l.lates {
+		return min(look, LatePatience)
+	}
+	return look
+}
+
 // patience is how long a leader may hold the lane that began to be waited for at since.
 func (l *lane[M]) patience() time.Duration { return Patience >> l.counted(l.since) }
 
@@ -287,11 +301,11 @@ func (l *lane[M]) counted(now time.Time) int {
 	return max(0, l.passed-int(now.Sub(l.passing)/Regain))
 }
 
-// hurry passes over the leader if w's patience with it has ended. It returns when w's patience with whoever leads then ends.
-func (l *lane[M]) hurry(w *waiter[M]) time.Time {
-	now, due := time.Now(), l.due(w)
-	if now.Before(due) {
-		return due
+// hurry passes over the leader if w's patience with it has ended.
+func (l *lane[M]) hurry(w *waiter[M]) {
+	now := time.Now()
+	if now.Before(l.due(w)) {
+		return
 	}
 	if now.Sub(l.since) >= l.patience() {
 		l.passed, l.passing = l.counted(now)+1, now
@@ -305,7 +319,6 @@ func (l *lane[M]) hurry(w *waiter[M]) time.Time {
 	b := &Batch[M]{lane: l, lanes: l.led.lanes}
 	l.led, l.lent = b, true
 	l.give(next, now)
-	return l.due(w)
 }
 
 // lead runs the batch, tells its members, and gives the lane to the next waiter, also when run panics: a lane without a leader would
@@ -388,7 +401,7 @@ func (ls *Lanes[M]) recycle(l *lane[M]) {
 	if l.lent {
 		return
 	}
-	members := l.own.Members
+	members := l.own.Members[:cap(l.own.Members)] // a batch before the last may have been longer
 	clear(members)
 	*l = lane[M]{own: Batch[M]{Members: members[:0]}}
 	ls.pool.Put(l)
