@@ -63,9 +63,6 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		defer cancel()
 	}
 	a, _ := s.attempts.Get().(*attempt)
-	if a == nil {
-		a = &attempt{}
-	}
 	*a = attempt{s: s, batch: b, open: b.Members}
 	if len(b.Members) > 1 {
 		a.open = slices.Clone(b.Members) // a change that leaves a.open stays a member
@@ -83,10 +80,8 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 
 // leaveBatch is for when all changes of a batch have their answers.
 func (s *Service) leaveBatch(a *attempt) {
-	if s.events.Collision != nil {
-		for _, c := range a.batch.Members { // before any of them has its answer: then their memory may belong to other requests
-			s.reportCollision(c)
-		}
+	for _, c := range a.batch.Members { // before any of them has its answer: then their memory may belong to other requests
+		s.reportCollision(c)
 	}
 	*a = attempt{}
 	s.attempts.Put(a)
@@ -95,8 +90,8 @@ func (s *Service) leaveBatch(a *attempt) {
 func (a *attempt) do(ctx context.Context) {
 	p := a.open[0].policy()
 	if !a.parked {
-		a.start(ctx)
 		a.budgetMark, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
+		a.start(ctx)
 	} else if p.MaxElapsed > 0 {
 		p.MaxElapsed = max(time.Until(a.until), 1)
 	}
@@ -122,11 +117,10 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		res, err := delivery.Received(a.open[0].req.Parker.Received())
 		return a.judge(ctx, res, err)
 	}
-	if n > 1 && a.source != read {
-		a.source = unread
-	}
 	if a.source != read {
-		a.giveBack(budget.Of(ctx))
+		if a.giveBack(budget.Of(ctx)); n > 1 {
+			a.source = unread
+		}
 	}
 	body, err := a.compose(ctx)
 	for err == nil && len(a.open) > 0 && a.s.gate.Enforces(a.open[0].Rule) && a.admit(ctx, body) {
@@ -157,23 +151,27 @@ func (a *attempt) giveBack(leaders *budget.Account) {
 	}
 }
 
-// start chooses the revision that the first try is made from.
+// start chooses the revision that the first try is made from. A base that the lane has replaced is none: its guard would fail.
 func (a *attempt) start(ctx context.Context) {
 	first := a.open[0]
-	if rev, ok := a.batch.Guess(first.scope()); ok && a.s.mayShare(first) && jsontext.Valid(first.Sent) {
+	switch rev, ok := a.batch.Guess(first.scope()); {
+	case ok && a.s.mayShare(first) && jsontext.Valid(first.Sent):
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
-		return
+	case !first.fromBase: // it is a change of the current document
+	case a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == "" &&
+		(a.fetch(ctx) == nil || ctx.Err() != nil):
+		a.early = true
+	default:
+		a.fromBases()
 	}
-	if !first.fromBase {
-		return // it is a change of the current document
-	}
-	if a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == "" {
-		return // its guard would fail
-	}
-	a.cur, a.trail, a.source = first.revision(), first.trail, based
+}
+
+// fromBases has the next try made from the newest base of the batch, which is the most likely to be current.
+func (a *attempt) fromBases() {
+	first := a.open[0]
+	a.cur, a.trail, a.source, a.early = first.revision(), first.trail, based, false
 	for _, c := range a.open[1:] {
-		// The newest base of the batch is the most likely to be current.
 		if r := c.revision(); r.Source != nil && r.SeqNo > a.cur.SeqNo {
 			a.cur, a.trail = r, c.trail
 		}
@@ -202,6 +200,8 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			return nil, refusal
 		case a.source != read && (refusal != nil || !changed && a.source == guess):
 			a.source = unread
+		case a.early && (refusal != nil || !changed):
+			a.fromBases() // the engine says first whether the client may write there at all
 		default:
 			if refusal != nil {
 				a.settleDoubt(ctx)
@@ -309,7 +309,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.note()
 	}
 	a.doubt.Send(&a.cur, body)
-	a.source = unread
+	a.source, a.early = unread, false
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
 	if first.field() != "" {
 		a.mark()
@@ -416,8 +416,7 @@ func (a *attempt) split(ctx context.Context) {
 // single gives a change of the batch an attempt of its own.
 func (a *attempt) single(ctx context.Context, c *change) {
 	a.batch.Forget() // the batch's document is no start for it
-	one := &attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}
-	one.do(ctx)
+	(&attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}).do(ctx)
 }
 
 // last is the answer to a change that is still open when the tries end: the engine's own conflict, if that came last.

@@ -25,6 +25,7 @@ type attempt struct {
 	cur          doc.Revision
 	trail        mark.Trail // the marks of cur, which aren't in its Source
 	source       source
+	early        bool // cur was read before the first try, to make a write from: nothing is decided by it
 	doubt        doubt.Record
 	load         load            // of the last try
 	body         []byte          // the document of load, without marks
