@@ -174,8 +174,9 @@ func (ls *Lanes[M]) Do(ctx context.Context, at Place, m M, background bool, run 
 	if l == nil {
 		l = ls.open(s, at)
 		l.begin(m)
+		b := l.led // from now on others may pass it over
 		s.mu.Unlock()
-		ls.lead(l.led, nil, run)
+		ls.lead(b, nil, run)
 		return nil
 	}
 	w := &waiter[M]{m: m, slot: s, turn: make(chan turn, 1), came: time.Now()}
