@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -41,6 +42,9 @@ type proxy struct {
 	parts  bool          // clients send what they have changed
 	tally  *Tally
 	parked []*process // writes that wait for a base
+	lane   lane
+
+	combined bool // see Config
 
 	working int // workers that haven't made all of their changes
 }
@@ -51,7 +55,7 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, rules: s.rules, trip: trip, slow: c.Slow, parts: c.Parts, tally: t}
+	p := &proxy{w: w, rules: s.rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, combined: c.Combined, parts: c.Parts, tally: t}
 	p.restart(c)
 	return p, nil
 }
@@ -109,6 +113,12 @@ type request struct {
 	waits *process // for the answer; nil: its client looks now and then
 	slept bool     // it had to wait for its base
 
+	base  *session.Base
+	doc   intent.Document // what it wants to make of the document
+	draft intent.Draft    // what it makes of it
+	turn  *process        // waits for its turn in the lane
+	ended bool            // in the lane
+
 	context.Context
 }
 
@@ -144,9 +154,9 @@ func (x *proxy) put(client *process, sent []byte, trace uint64, tr *truth) *requ
 func (r *request) run(p *process) {
 	x := r.proxy
 	p.sleep(x.w.about(x.trip / 10))
-	b, ok := r.take(p)
-	if ok {
-		r.write(p, &b)
+	if b, ok := r.take(p); ok {
+		r.base = &b
+		r.write(p)
 	}
 	if r.done = true; r.waits != nil {
 		x.w.wake(r.waits)
@@ -184,73 +194,12 @@ func (x *proxy) ended() {
 	x.parked = x.parked[:0]
 }
 
-// write is the loop: the first try is under the base's guard, and every later one a merge into what is there.
-func (r *request) write(p *process, b *session.Base) {
-	x := r.proxy
-	defer x.ended()
-	if b.Kind == session.KindNone || b.Kind == session.KindLost || r.overrides(b) {
-		r.pass(p, b)
-		return
-	}
-	sent, err := r.made(b.View)
-	if err != nil {
-		r.refuse(b, err)
-		return
-	}
-	merger := x.merger
-	if b.Guessed {
-		merger = merger.Guessing()
-	}
-	if b.Kind == session.KindAbsent && !r.part {
-		merger = merger.AfterCreation(b.Made)
-	}
-	d := intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
-		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
-		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),
-	}}
-	cur := doc.Revision{Numbers: b.Numbers, Source: b.Stored}
-	for {
-		draft, err := d.Next(cur)
-		if errors.Is(err, intent.ErrUnread) {
-			p.sleep(x.w.about(x.trip))
-			cur = x.engine.Revision
-			continue
-		}
-		if err != nil {
-			r.refuse(b, err)
-			return
-		}
-		x.delay(p)
-		before := x.engine.Revision
-		if draft.Unchanged && cur.Numbers == before.Numbers || x.engine.put(draft.Body, cur.Numbers) {
-			b.Ambiguous = b.Ambiguous || draft.Echo
-			r.acknowledge(b, sent, before)
-			p.sleep(x.w.about(x.trip / 2))
-			b.NoteAnswer()
-			return
-		}
-		p.sleep(x.w.about(x.trip))
-		cur = x.engine.Revision
-	}
-}
-
 // delay is the way to the engine.
 func (x *proxy) delay(p *process) {
 	p.sleep(x.w.about(x.trip / 2))
 	if x.w.chance(x.slow) {
 		p.sleep(x.w.about(2 * patience))
 	}
-}
-
-// acknowledge ends a write of a document.
-func (r *request) acknowledge(b *session.Base, sent []byte, before doc.Revision) {
-	x, after := r.proxy, r.proxy.engine.Revision
-	x.tally.judge(&verdict{x.merger, r.truth, before.Source, after.Source, b.Ambiguous})
-	told := after.Numbers
-	if string(after.Source) != string(sent) && b.Numbers.Known() {
-		told = b.Numbers
-	}
-	b.Commit(session.Ack{Stored: after, Sent: sent, AnswerNumbers: told})
 }
 
 // refuse ends a write that can't be done.
@@ -301,7 +250,8 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.engine.put(body, before.Numbers)
 	if !r.part {
-		r.acknowledge(b, body, before)
+		r.draft.Body = body
+		r.acknowledge(before, x.engine.Revision)
 		return
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})

@@ -20,6 +20,10 @@ type Config struct {
 	Rounds int
 	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
 	Think, Pause time.Duration
+	// Combined says that writes of the document wait for each other, and go as one, as in the product. Otherwise each goes by itself.
+	Combined bool
+	// Trip is how long the engine takes for a request, on average. The zero value is a millisecond.
+	Trip time.Duration
 	// Looks is how many of the reads are only looked at.
 	Looks float64
 	// Watchers are clients that do nothing but look, each as often as Watch says, on average.
