@@ -28,13 +28,13 @@ type overload struct {
 	e      *engine.Engine
 	index  string
 	holds  time.Duration // how long the load lasts
+	count  int           // of holders
 	holder []*holder
 }
 
 const (
 	// slowScript takes some milliseconds. Painless ends a script after a million rounds.
 	slowScript = `{"processors":[{"script":{"source":"double x = 1; for (int i = 0; i < 900000; i++) { x = x * 1.0000001 + Math.sqrt(i); } ctx.work = (long) x % 7"}}]}`
-	holders    = 4000
 	clientWait = 20 * time.Second
 )
 
@@ -64,9 +64,9 @@ func TestAnOverloadedEngineGoesOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o, least := &overload{e: e, holds: 5 * time.Second}, 0.5
+	o, least := &overload{e: e, holds: 5 * time.Second, count: 4000}, 0.5
 	if long() {
-		o.holds, least = 30*time.Second, 0.8
+		o.holds, o.count, least = 30*time.Second, 8000, 0.8
 	}
 	with := o.measure(t, "with a limit", "upstream: {adaptive_limit: true}\n")
 	without := o.measure(t, "without", "upstream: {adaptive_limit: false}\n")
@@ -109,7 +109,7 @@ func (o *overload) prepare(t *testing.T, url string) {
 	o.index = target{o.e.Kind.String(), o.e.URL}.reserve(t, "overload-")
 	var bulk strings.Builder
 	o.holder = nil
-	for i := range holders {
+	for i := range o.count {
 		fmt.Fprintf(&bulk, `{"create":{"_id":"%d"}}`+"\n"+`{"n":0,"who":"w%d"}`+"\n", i, i)
 		o.holder = append(o.holder, &holder{path: fmt.Sprintf("%s/%s/_doc/%d", url, o.index, i), maybe: map[int]bool{}})
 	}
@@ -137,7 +137,7 @@ func (o *overload) measure(t *testing.T, name, config string) *measured {
 		url, pid = p.URL, p.PID()
 	}
 	o.prepare(t, url)
-	client := &http.Client{Timeout: clientWait, Transport: &http.Transport{MaxIdleConnsPerHost: holders}}
+	client := &http.Client{Timeout: clientWait, Transport: &http.Transport{MaxIdleConnsPerHost: o.count}}
 	defer client.CloseIdleConnections()
 	o.each(16, func(h *holder) { h.read(t, client) })
 	m := &measured{name: name}
@@ -214,7 +214,9 @@ func (o *overload) load(t *testing.T, client *http.Client, rate int, m *measured
 	var took, refusals []time.Duration
 	begun, sent, at := time.Now(), 0, 0
 	inTime := 0
-	for time.Since(begun) < o.holds {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ; time.Since(begun) < o.holds; <-tick.C {
 		for due := int(time.Since(begun).Seconds() * float64(rate)); sent < due; sent++ {
 			h := o.free(&at)
 			if h == nil {
@@ -246,7 +248,6 @@ func (o *overload) load(t *testing.T, client *http.Client, rate int, m *measured
 				}
 			})
 		}
-		time.Sleep(time.Millisecond)
 	}
 	wg.Wait()
 	m.offered = float64(sent-m.unsent) / o.holds.Seconds()
