@@ -8,6 +8,7 @@ type Candidate struct {
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
 	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
+	Changes      int     // how many clients' changes the write of this revision held; 0: not known, or one
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
 

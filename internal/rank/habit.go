@@ -72,12 +72,24 @@ func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64)
 	return nearest
 }
 
+// move is how far one write has moved a number. A write may hold the changes of several clients.
+type move struct {
+	step    float64
+	changes int // how many, at least 1
+}
+
+// of reports whether a move is made of steps of that size, one for each of its changes at most.
+func (m *move) of(step float64) bool {
+	n := math.Round(m.step / step)
+	return n >= 1 && n <= float64(m.changes) && same(m.step, n*step)
+}
+
 // findHabit finds out how the number of the last findSteps was moved from one revision to the next.
 func (w *weighing) findHabit(cs []Candidate) habit {
 	h := habit{always: true}
 	w.moves = w.moves[:0]
 	var last *number
-	version, lead := int64(0), 0
+	version := int64(0)
 	for k := range cs {
 		c := &cs[k]
 		if c.View || c.Digest == nil {
@@ -85,32 +97,43 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 		}
 		n := w.numbers[k]
 		if n != nil && last != nil && c.Version == version+1 {
-			step := n.step(last)
-			switch {
-			case step == 0:
+			if step := n.step(last); step == 0 {
 				h.always = false
-			case lead == 0:
-				h.step, lead = step, 1
-			case same(step, h.step):
-				lead++
-			default:
-				lead-- // Boyer–Moore: a step that more than half of the moves take is left at the end
-			}
-			if step != 0 {
-				w.moves = append(w.moves, step)
+			} else {
+				w.moves = append(w.moves, move{step, max(1, c.Changes)})
 			}
 		}
 		last, version = n, c.Version
 	}
+	h.moves = len(w.moves)
 	alike := 0
-	for _, step := range w.moves {
-		if same(step, h.step) {
+	h.step, alike = w.usual(func(m move) float64 { return m.step })
+	if each, more := w.usual(func(m move) float64 { return m.step / float64(m.changes) }); more > alike {
+		h.step, alike = each, more
+	}
+	h.regular = mostly*h.moves <= (mostly+1)*alike
+	return h
+}
+
+// usual returns the step that more than half of the moves take, if there is one, and how many moves are made of it.
+func (w *weighing) usual(stepOf func(move) float64) (step float64, alike int) {
+	lead := 0
+	for _, m := range w.moves { // Boyer–Moore
+		switch s := stepOf(m); {
+		case lead == 0:
+			step, lead = s, 1
+		case same(s, step):
+			lead++
+		default:
+			lead--
+		}
+	}
+	for i := range w.moves {
+		if w.moves[i].of(step) {
 			alike++
 		}
 	}
-	h.moves = len(w.moves)
-	h.regular = mostly*h.moves <= (mostly+1)*alike
-	return h
+	return step, alike
 }
 
 // mostly is the least ratio, in a regular habit, of moves by the usual step to other moves.

@@ -170,3 +170,24 @@ func TestNumbersThatClientsMoveTogetherAreNoOnesHabit(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A write may hold several changes, and then moves a count by several. A change moves it by one all the same.
+func TestACountIsMovedOnceByEachChangeOfAWrite(t *testing.T) {
+	best := func(changes ...int) int {
+		cs := []Candidate{{Revision: at(1, `{"bids":0,"highest":1,"bidder":"u0"}`), Spent: true}}
+		bids := 0
+		for i, n := range changes {
+			bids += n
+			body := fmt.Sprintf(`{"bids":%d,"highest":%d,"bidder":"u%d"}`, bids, 20*(i+1), i+1)
+			cs = append(cs, Candidate{Revision: at(int64(i+2), body), Changes: n})
+		}
+		// This is from the last but one, but nearer to the last.
+		sent := fmt.Sprintf(`{"bids":%d,"highest":%d,"bidder":"u9"}`, bids-changes[len(changes)-1]+1, 20*len(changes)-6)
+		return Likeliest(cs, Sent{Body: []byte(sent)}).Best
+	}
+	for _, changes := range [][]int{{1, 1, 1, 1, 3}, {3, 2, 4, 2, 3}, {5, 1, 2, 3}, {1, 4, 3, 3}} {
+		if got := best(changes...); got != len(changes)-1 {
+			t.Errorf("%v: %d", changes, got)
+		}
+	}
+}

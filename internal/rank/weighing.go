@@ -21,7 +21,7 @@ type weighing struct {
 	// For one number, and each candidate.
 	steps   []float64 // how far the client would have moved it
 	numbers []*number // its value in the candidate; nil: there is none
-	moves   []float64 // how far it was moved from each revision to the next, without the moves by 0
+	moves   []move    // how far it was moved from each revision to the next, without the moves by 0
 
 	removed table      // which candidates have the content that mine lacks
 	words   vocabulary // of one member

@@ -22,7 +22,7 @@ type candidate struct {
 func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candidate {
 	c := candidate{action: a, order: s.Order, body: b}
 	c.Revision = doc.Revision{Numbers: s.Numbers, Version: s.Version, Source: b.Bytes()}
-	c.Digest = b.Kept()
+	c.Digest, c.Changes = b.Kept(), b.Changes()
 	return c
 }
 
@@ -126,5 +126,14 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	}
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(indexstate.Owner(t.k.Session.Credentials()), c.Traces == rank.TraceTells)
+	}
+}
+
+// Combined notes that the write which left the revision n held the changes of several clients.
+func (s *Store) Combined(sess Session, ref doc.Ref, n doc.Numbers, changes int) {
+	if changes > 1 && n.Known() && !s.dryRun {
+		sh, e, gone, _ := s.open(sess, ref)
+		defer sh.mu.Unlock()
+		sh.DocumentOf(viewcache.KeyOf(sess, ref), e, gone).Find(n).NoteChanges(changes)
 	}
 }

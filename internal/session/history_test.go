@@ -2,8 +2,11 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"optimist/internal/doc"
+	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
 
@@ -136,5 +139,34 @@ func TestTheHistoryIsBounded(t *testing.T) {
 			t.Fatalf("%d", len(e.Past))
 		}
 		s.shard(viewcache.Key{Session: pool, Ref: ref}).mu.Unlock()
+	}
+}
+
+// A write that held several clients' changes is known as one wherever its revision may be a base.
+func TestACombinedWriteIsKnownAsOne(t *testing.T) {
+	var got []int
+	s, _ := newTest(t, func(o *Options) {
+		o.Rank = func(cs []rank.Candidate, sent rank.Sent) rank.Choice {
+			got = got[:0]
+			for _, c := range cs {
+				got = append(got, c.Changes)
+			}
+			return rank.Likeliest(cs, sent)
+		}
+	})
+	for range 3 {
+		s.Read(pool, ref, rev(5, `{"n":0}`), s.Epoch())
+	}
+	a, b := take(t, s, pool, `{"n":1}`), take(t, s, pool, `{"n":1}`)
+	for _, base := range []Base{a, b} {
+		base.Commit(Ack{Stored: rev(6, `{"n":2}`), Sent: []byte(`{"n":1}`)})
+	}
+	s.Combined(pool, ref, rev(6, "").Numbers, 2)
+	s.Combined(pool, doc.Ref{Index: "shop", ID: "another"}, rev(6, "").Numbers, 2)
+	s.Combined(pool, ref, doc.Numbers{}, 2)
+	s.Read(pool, ref, rev(6, `{"n":2}`), s.Epoch())
+	take(t, s, pool, `{"n":3}`)
+	if len(got) < 2 || got[0] != 0 || !slices.Contains(got, 2) {
+		t.Errorf("changes of the candidates, oldest first: %v", got)
 	}
 }

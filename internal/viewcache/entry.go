@@ -55,6 +55,7 @@ type Body struct {
 	Data    []byte
 	Ticket  uint64       // the newest ticket when a read first returned the bytes; 0: no read with a ticket has returned them
 	digest  *rank.Digest // nil: nobody had to compare the bytes yet
+	changes int          // how many clients' changes the write held; 0: not known, or one
 	maker   *holder      // the client for which the digest was made; it pays for it
 }
 
@@ -64,6 +65,21 @@ func (b *Body) Bytes() []byte {
 		return nil
 	}
 	return b.Data
+}
+
+// Changes returns how many clients' changes the write of the revision held, as far as is known: 0 or 1 is one.
+func (b *Body) Changes() int {
+	if b == nil {
+		return 0
+	}
+	return b.changes
+}
+
+// NoteChanges notes how many clients' changes the write of the revision held.
+func (b *Body) NoteChanges(n int) {
+	if b != nil {
+		b.changes = max(b.changes, n)
+	}
 }
 
 // Kept returns the digest of the bytes, if one is kept; else nil.

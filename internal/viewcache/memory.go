@@ -29,7 +29,7 @@ const (
 	documentCost = 320
 	readCost     = 64
 	pastCost     = 144
-	bodyCost     = 96
+	bodyCost     = 104
 	markerCost   = 128
 )
 

@@ -192,21 +192,21 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			a.split(ctx)
 			return nil, nil
 		}
-		body, changed, refusal := a.fold(ctx)
+		body, refusal := a.fold(ctx)
 		switch {
 		case len(a.open) == 0:
 			return nil, nil
 		case errors.Is(refusal, budget.ErrOverloaded):
 			return nil, refusal
-		case a.source != read && (refusal != nil || !changed && a.source == guess):
+		case a.source != read && (refusal != nil || a.changes == 0 && a.source == guess):
 			a.source = unread
-		case a.early && (refusal != nil || !changed):
+		case a.early && (refusal != nil || a.changes == 0):
 			a.fromBases() // the engine says first whether the client may write there at all
 		default:
 			if refusal != nil {
 				a.settleDoubt(ctx)
 			}
-			a.decide(ctx, refusal, changed)
+			a.decide(ctx, refusal)
 			return body, nil
 		}
 	}
@@ -214,8 +214,9 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 
 // fold asks the intents one after the other: each gets the draft of the one before, and returns the draft that replaces it. A change that
 // is refused beside others goes alone after them, because the others may be refused themselves.
-func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal error) {
+func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
 	cur, left := a.cur, a.open[:0:len(a.open)]
+	a.changes = 0
 	for _, c := range a.open {
 		d, err := a.next(ctx, c, cur)
 		if err != nil && len(a.open) > 1 {
@@ -223,14 +224,13 @@ func (a *attempt) fold(ctx context.Context) (body []byte, changed bool, refusal 
 			continue
 		}
 		if err == nil && !d.Unchanged {
-			changed = true
-			cur = doc.Revision{Source: d.Body}
+			a.changes, cur = a.changes+1, doc.Revision{Source: d.Body}
 		}
 		c.draft, refusal = d, err
 		left = append(left, c)
 	}
 	a.open = left
-	return cur.Source, changed, refusal
+	return cur.Source, refusal
 }
 
 // next is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.

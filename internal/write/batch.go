@@ -29,6 +29,7 @@ type attempt struct {
 	doubt        doubt.Record
 	load         load            // of the last try
 	body         []byte          // the document of load, without marks
+	changes      int             // how many changes the last fold has put into the document
 	until        time.Time       // no try begins later, if the policy has a limit
 	parked       bool            // the first try waits for its answer: see Parker
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere

@@ -3,11 +3,14 @@ package write
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
+	"optimist/internal/rank"
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
 
@@ -91,5 +94,34 @@ func TestAWriteThatWasSentAndHasNoAnswerIsUnknown(t *testing.T) {
 		if err == nil || errors.Is(err, ErrUnknownOutcome) != want {
 			t.Errorf("after %d attempts: %v", attempts, err)
 		}
+	}
+}
+
+// How many changes a shared write held is known when somebody's base is looked for. A change that the document had already isn't one.
+func TestASharedWriteSaysHowManyChangesItHeld(t *testing.T) {
+	w := newWorld(t, "rules: [{name: r, merge: {paths: {/n: sum}}}]")
+	var held []int
+	w.store = session.New(session.Options{Rank: func(cs []rank.Candidate, sent rank.Sent) rank.Choice {
+		held = held[:0]
+		for _, c := range cs {
+			held = append(held, c.Changes)
+		}
+		return rank.Likeliest(cs, sent)
+	}})
+	w.start(Options{})
+	w.put("1", `{"n":0}`)
+	w.warm("1")
+	bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":0}`, `{"n":1}`}
+	for range bodies {
+		w.stranger().read("1")
+	}
+	for i, r := range w.queued(len(bodies), func(i int) result { return w.stranger().save("1", bodies[i]) }) {
+		if r.status != 200 {
+			t.Errorf("change %d: %v", i, r)
+		}
+	}
+	last := w.stranger().read("1")
+	if w.stranger().save("1", strings.Replace(last, "3", "4", 1)); last != `{"n":3}` || !slices.Contains(held, 2) {
+		t.Errorf("%s, and the candidates' changes are %v", last, held)
 	}
 }

@@ -48,11 +48,7 @@ func (c *change) settle(e end) {
 			}
 		}
 	}
-	sent := c.inHand()
-	if c.trailLeft != nil {
-		sent = c.withMarks(sent)
-	}
-	c.Base.Commit(session.Ack{Stored: e.stored, Sent: sent, AnswerNumbers: n, Copy: c.copyOf(t),
+	c.Base.Commit(session.Ack{Stored: e.stored, Sent: c.withMarks(c.inHand()), AnswerNumbers: n, Copy: c.copyOf(t),
 		StoredDiffers: !e.same, Created: e.created})
 	if !n.Known() {
 		return
@@ -250,6 +246,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
+	a.s.sessions.Combined(first.Session, first.Doc.Ref, stored.Numbers, a.changes)
 	a.batch.Forget()
 	if a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
@@ -261,8 +258,8 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 // decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
 //
 // A locked document is locked for all of them: each gets the lock as its answer.
-func (a *attempt) decide(ctx context.Context, refusal error, changed bool) {
-	if refusal == nil && (changed || a.source != read) {
+func (a *attempt) decide(ctx context.Context, refusal error) {
+	if refusal == nil && (a.changes > 0 || a.source != read) {
 		return
 	}
 	if a.s.gate.Enforces(a.open[0].Rule) {
