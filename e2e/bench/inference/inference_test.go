@@ -50,7 +50,7 @@ func TestASharedTraceIsBetterThanNone(t *testing.T) {
 		c.Traces = TeamTraces
 		shared.Add(run(t, c))
 	}
-	if shared.Changes != none.Changes || shared.Wrong >= none.Wrong || shared.Refused+len(shared.Errors) > 0 {
+	if shared.Changes < none.Changes || shared.Wrong >= none.Wrong || shared.Refused+len(shared.Errors) > 0 {
 		t.Errorf("%+v, without traces %+v", shared, none)
 	}
 }
@@ -65,7 +65,8 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"one client, which also only looks": {Config{Workers: 1, Rounds: 200, Looks: 0.1}, slices.Concat(Shapes(), VagueShapes()), 20},
 		"one client, and another looks":     {Config{Workers: 1, Rounds: 200, Watchers: 1, Watch: 5 * time.Millisecond}, append(Shapes(), "seats"), 20},
 		"nobody only looks":                 {Config{}, Shapes(), 20},
-		"writes are combined":               {Config{Combined: true, Trip: 20 * time.Millisecond}, Shapes(), 5},
+		"the engine is slow":                {Config{Trip: 20 * time.Millisecond}, Shapes(), 5},
+		"each write goes by itself":         {Config{Alone: true}, Shapes(), 20},
 		"every other read is a look":        {Config{Looks: 0.5}, Shapes(), 25},
 		"views are saved again":             {Config{Kept: 0.2}, Shapes(), 80}, // nothing shows whose view a bare number is
 		"clients give up and repeat":        {Config{Slow: 0.05}, Shapes(), 25},

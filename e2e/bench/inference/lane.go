@@ -40,7 +40,7 @@ func (r *request) write(p *process) {
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
 		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),
 	}}
-	if !x.combined {
+	if x.alone {
 		x.lead(p, []*request{r})
 	} else if r.wait(p) {
 		if r.left {
@@ -128,10 +128,17 @@ func (x *proxy) lead(p *process, batch []*request) {
 
 // settle ends the writes of a batch. before is the revision that they were made from.
 func (x *proxy) settle(batch []*request, before doc.Revision) {
+	changes := 0
+	for _, r := range batch {
+		if !r.draft.Unchanged {
+			changes++
+		}
+	}
 	for _, r := range batch {
 		r.acknowledge(before, x.engine.Revision)
 		before.Source = r.draft.Body
 	}
+	x.store.Combined(sessionOf(batch[0].trace), ref, x.engine.Numbers, changes)
 	if x.lane.last = (doc.Revision{}); len(x.lane.waiting) > 0 {
 		x.lane.last = x.engine.Revision
 	}

@@ -44,7 +44,7 @@ type proxy struct {
 	parked []*process // writes that wait for a base
 	lane   lane
 
-	combined bool // see Config
+	alone bool // see Config
 
 	working int // workers that haven't made all of their changes
 }
@@ -55,7 +55,7 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, rules: s.rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, combined: c.Combined, parts: c.Parts, tally: t}
+	p := &proxy{w: w, rules: s.rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts, tally: t}
 	p.restart(c)
 	return p, nil
 }

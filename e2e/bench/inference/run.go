@@ -20,8 +20,8 @@ type Config struct {
 	Rounds int
 	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
 	Think, Pause time.Duration
-	// Combined says that writes of the document wait for each other, and go as one, as in the product. Otherwise each goes by itself.
-	Combined bool
+	// Alone says that each write goes by itself. Otherwise those that wait for each other go as one.
+	Alone bool
 	// Trip is how long the engine takes for a request, on average. The zero value is a millisecond.
 	Trip time.Duration
 	// Looks is how many of the reads are only looked at.

@@ -40,9 +40,9 @@ func Conditions() []Condition {
 		{"seconds to think, four that only look", func(c *Config) {
 			c.Think, c.Pause, c.Watchers, c.Watch = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond
 		}},
-		{"combined writes", func(c *Config) { c.Combined = true }},
-		{"combined writes, a slow engine", func(c *Config) { c.Combined, c.Trip = true, 20*time.Millisecond }},
-		{"combined writes, a slow engine, 50 % looks", func(c *Config) { c.Combined, c.Trip, c.Looks = true, 20*time.Millisecond, 0.5 }},
+		{"a slow engine", func(c *Config) { c.Trip = 20 * time.Millisecond }},
+		{"a slow engine, 50 % looks", func(c *Config) { c.Trip, c.Looks = 20*time.Millisecond, 0.5 }},
+		{"each write by itself", func(c *Config) { c.Alone = true }},
 		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
 		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
 		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},
