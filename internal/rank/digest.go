@@ -244,6 +244,10 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 			d.list(v, place)
 		}
 		for e := v.First(); e.Exists(); e = e.Next() {
+			if isTuple(e) {
+				d.part(step(place, e.Hash()), maxWeight)
+				continue
+			}
 			before, identity := len(d.parts), identityOf(e)
 			d.value(e, step(step(place, elementKey), identity), place, true)
 			if isLong(e) || !inList && e.Kind() == tree.Object && identity == 0 {
@@ -255,6 +259,20 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 	case inList:
 		d.part(step(place, v.Hash()), weightOf(v))
 	}
+}
+
+// isTuple reports whether an entry of a list is a list of values, such as a point, a row of a table, or a time with what was measured then.
+// One value in it says nothing without the others.
+func isTuple(v tree.Value) bool {
+	if v.Kind() != tree.Array {
+		return false
+	}
+	for e := v.First(); e.Exists(); e = e.Next() {
+		if e.Kind().IsContainer() || isLong(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // list adds the elements of a list in their order.
@@ -274,17 +292,29 @@ func identityOf(e tree.Value) uint64 {
 	}
 	hash, best := uint64(0), 0
 	for m := e.First(); m.Exists(); m = m.Next() {
-		if good := identities[m.KeyHash()]; good > best && (m.Kind() == tree.String || m.Kind() == tree.Number) {
+		good := identities[m.KeyHash()]
+		if good > best && (m.Kind() == tree.String || m.Kind() == tree.Number) && (good > identitiesOfTime || len(m.Raw()) < longTime) {
 			hash, best = m.Hash(), good
 		}
 	}
 	return hash
 }
 
+// The first identitiesOfTime of identities are times. A slot of a calendar is identified by its time. But the exact time at which something
+// was written, of longTime bytes or more, identifies nothing: it changes with each write.
+const (
+	identitiesOfTime = 4
+	longTime         = 16
+)
+
 // identities are the members that identify entries in most lists, by the hashes of their names. A higher value identifies better.
 var identities = func() map[uint64]int {
 	all := map[uint64]int{}
-	names := []string{"no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key", "uuid", "_id", "id"}
+	names := []string{
+		"at", "time", "date", "day", "slot", "seat", "room", "row", "path", "file", "url", "host", "email", "login", "username", "article",
+		"product", "item", "ean", "isbn", "slug", "no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key",
+		"uuid", "_id", "id",
+	}
 	for i, name := range names {
 		all[tree.HashString(name)] = 1 + i
 	}

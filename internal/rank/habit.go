@@ -3,20 +3,17 @@ package rank
 import "math"
 
 // habit is how clients usually move a number. It is found from candidates whose versions follow one another. Many numbers are counts: they
-// move by one, and some of them with each write. From a wrong base the step would be another one.
+// move by one, and some of them with each change. From a wrong base the step would be another one.
 type habit struct {
-	step    float64 // the most frequent step
-	moves   int     // how often the number was moved
-	regular bool    // most moves are by step
-	always  bool    // every write moved the number
+	step float64 // the most frequent step
+	odd  int     // the price of another step
+	idle int     // the price of leaving the number alone
 }
 
 const (
-	// irregular is the price of a step that isn't the usual one.
-	irregular = 8
-	// idleHabit is the price of leaving numbers alone that every other write moves. It is the same for any number of them: a revision may
-	// hold the changes of several clients, each of which has moved a number of its own.
-	idleHabit = 4
+	// perBit is the price of what is half as likely. dearest is the highest price of what was never seen. Leaving a number alone costs less:
+	// what clients did many times in a row, they may stop to do.
+	perBit, dearest, dearestIdle = 3, 24, 4
 	// A step may be freeStep times the smallest step from any candidate. Beyond that, each doubling costs farStep. A rule with sum would
 	// add a far step that comes from a wrong base, and the next wrong base would lead to an even larger one.
 	farStep, freeStep = 4, 8
@@ -78,18 +75,21 @@ type move struct {
 	changes int // how many, at least 1
 }
 
-// of reports whether a move is made of steps of that size, one for each of its changes at most.
-func (m *move) of(step float64) bool {
+// of returns how many steps of that size a move is made of. It is at most one for each of its changes; 0: the move isn't made of them.
+func (m *move) of(step float64) int {
 	n := math.Round(m.step / step)
-	return n >= 1 && n <= float64(m.changes) && same(m.step, n*step)
+	if n < 1 || n > float64(m.changes) || !same(m.step, n*step) {
+		return 0
+	}
+	return int(n)
 }
 
 // findHabit finds out how the number of the last findSteps was moved from one revision to the next.
 func (w *weighing) findHabit(cs []Candidate) habit {
-	h := habit{always: true}
+	var h habit
 	w.moves = w.moves[:0]
 	var last *number
-	version := int64(0)
+	version, changes := int64(0), 0
 	for k := range cs {
 		c := &cs[k]
 		if c.View || c.Digest == nil {
@@ -97,26 +97,39 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 		}
 		n := w.numbers[k]
 		if n != nil && last != nil && c.Version == version+1 {
-			if step := n.step(last); step == 0 {
-				h.always = false
-			} else {
+			changes += max(1, c.Changes)
+			if step := n.step(last); step != 0 {
 				w.moves = append(w.moves, move{step, max(1, c.Changes)})
 			}
 		}
 		last, version = n, c.Version
 	}
-	h.moves = len(w.moves)
-	alike := 0
-	h.step, alike = w.usual(func(m move) float64 { return m.step })
-	if each, more := w.usual(func(m move) float64 { return m.step / float64(m.changes) }); more > alike {
-		h.step, alike = each, more
+	var alike, steps int
+	h.step, alike, steps = w.usual(func(m move) float64 { return m.step })
+	if each, a, s := w.usual(func(m move) float64 { return m.step / float64(m.changes) }); a > alike {
+		h.step, alike, steps = each, a, s
 	}
-	h.regular = mostly*h.moves <= (mostly+1)*alike
+	if moves := len(w.moves); moves >= minMoves {
+		h.odd = unlikely(moves-alike, moves)
+		h.idle = min(unlikely(changes-steps, changes), changes/2, dearestIdle)
+	}
 	return h
 }
 
-// usual returns the step that more than half of the moves take, if there is one, and how many moves are made of it.
-func (w *weighing) usual(stepOf func(move) float64) (step float64, alike int) {
+// minMoves is the least number of moves that show a habit.
+const minMoves = 3
+
+// unlikely returns the price of what was seen so many times, of all. What was seen more often than one time of three costs nothing.
+func unlikely(times, of int) int {
+	if 3*times > of {
+		return 0
+	}
+	return min(dearest, int(perBit*math.Log2((float64(of)+2)/(float64(times)+0.5))))
+}
+
+// usual returns the step that more than half of the moves take, if there is one, how many moves are made of it, and how many of it these
+// are made of.
+func (w *weighing) usual(stepOf func(move) float64) (step float64, alike, steps int) {
 	lead := 0
 	for _, m := range w.moves { // Boyer–Moore
 		switch s := stepOf(m); {
@@ -129,28 +142,24 @@ func (w *weighing) usual(stepOf func(move) float64) (step float64, alike int) {
 		}
 	}
 	for i := range w.moves {
-		if w.moves[i].of(step) {
+		if n := w.moves[i].of(step); n > 0 {
 			alike++
+			steps += n
 		}
 	}
-	return step, alike
+	return step, alike, steps
 }
-
-// mostly is the least ratio, in a regular habit, of moves by the usual step to other moves.
-const mostly = 3
 
 // same reports whether two steps are the same, apart from rounding.
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 
-// price returns the price of a step that the client would have taken. Fewer than three moves are no habit.
+// price returns the price of a step that the client would have taken.
 func (h *habit) price(step float64) int {
 	switch {
-	case !h.regular || h.moves < 3 || same(step, h.step):
-		return 0
-	case step != 0:
-		return irregular
-	case h.always:
-		return idleHabit
+	case step == 0:
+		return h.idle
+	case !same(step, h.step):
+		return h.odd
 	}
 	return 0
 }

@@ -191,3 +191,48 @@ func TestACountIsMovedOnceByEachChangeOfAWrite(t *testing.T) {
 		}
 	}
 }
+
+// The longer a number was moved by the same step, the dearer is another one. A step that is taken now and then costs little, and one that is
+// taken often costs nothing.
+func TestAnOddStepCostsByHowOftenItWasSeen(t *testing.T) {
+	for _, c := range [][4]int{{0, 3, 0, 12}, {0, 12, 1, 12}, {1, 12, 4, 12}, {4, 12, 5, 12}} {
+		less, more := unlikely(c[0], c[1]), unlikely(c[2], c[3])
+		if c[0] == c[2] {
+			less, more = more, less
+		}
+		if less <= more {
+			t.Errorf("%d of %d: %d; %d of %d: %d", c[0], c[1], unlikely(c[0], c[1]), c[2], c[3], unlikely(c[2], c[3]))
+		}
+	}
+	if unlikely(5, 12) != 0 || unlikely(0, 1<<20) != dearest {
+		t.Errorf("%d, %d", unlikely(5, 12), unlikely(0, 1<<20))
+	}
+}
+
+// A row of a table is one value: the numbers in it, in whatever row they are, don't tell the revision.
+func TestRowsOfATableAreComparedWhole(t *testing.T) {
+	revisions := []doc.Revision{
+		at(1, `{"rows":[[0,1,0],[1,0,0],[2,0,1]]}`), at(2, `{"rows":[[0,0,1],[1,0,0],[2,0,1]]}`), at(3, `{"rows":[[0,0,1],[1,0,0],[0,1,2]]}`),
+	}
+	for base, sent := range []string{`{"rows":[[0,1,0],[0,0,1],[2,0,1]]}`, `{"rows":[[0,0,1],[1,1,0],[2,0,1]]}`, `{"rows":[[0,0,1],[1,1,0],[0,1,2]]}`} {
+		if got := closest(revisions, Sent{Body: []byte(sent)}); got != base {
+			t.Errorf("%s: %d, want %d", sent, got, base)
+		}
+	}
+}
+
+// A slot is known by its time of day. The time at which something was written identifies nothing, because a correction may keep it or not.
+func TestWhatIdentifiesAnEntry(t *testing.T) {
+	for entry, want := range map[string]bool{
+		`{"at":"10:00","by":null}`: true, `{"date":"2026-11-26","by":"ada"}`: true, `{"at":"2026-11-26T10:00:00Z","text":"x"}`: false,
+		`{"text":"x"}`: false, `{"at":"2026-11-26T10:00:00Z","id":7}`: true, `{"at":10}`: true, `{"id":null}`: false, `{"email":"a@example.org"}`: true,
+	} {
+		var doc tree.Tree
+		if err := doc.ParseObject([]byte(`{"list":[`+entry+`]}`), tree.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := identityOf(doc.Root().First().First()) != 0; got != want {
+			t.Errorf("%s: %v", entry, got)
+		}
+	}
+}
