@@ -24,6 +24,12 @@ const (
 	// quietSave is the price of saving unchanged what isn't the newest, where nothing shows that several clients are at work. It is likelier
 	// that one client sets a few values back to what they were.
 	quietSave = 48
+	// loneChange is the price of changing what isn't the newest, where one client seems to be alone. It is likelier that the client has
+	// changed the newest, and that somebody else has only looked at the older one.
+	loneChange = 10
+	// behind is the least difference in price between the newest candidate and the best one for content to show that another client has
+	// written the newest.
+	behind = 14
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
 	// distant is the price of a change that makes exactly a stored document, if others wrote between the candidate and that document.
@@ -108,15 +114,40 @@ func inDoubt(verdicts []verdict, best int) bool {
 	return false
 }
 
-// judgeOldSaves judges the candidates that the client would have saved unchanged though somebody has a newer one in hand.
-func judgeOldSaves(cs []Candidate, verdicts []verdict) {
-	newer := false
+// newestInHand returns the newest candidate that somebody has in hand; -1: there is none.
+func newestInHand(cs []Candidate) int {
 	for i := len(cs) - 1; i >= 0; i-- {
-		if v := &verdicts[i]; newer && v.saves() {
-			v.price += quietSave
+		if !cs[i].Spent {
+			return i
 		}
-		newer = newer || !cs[i].Spent
 	}
+	return -1
+}
+
+// judgeOlder judges the candidates that are older than the newest one in somebody's hand, where nothing shows that several clients are at
+// work. Changes of them cost something only if a client seems to be alone, and wouldn't have saved the newest unchanged: two clients may
+// have counted alike.
+func judgeOlder(cs []Candidate, verdicts []verdict, alone bool) {
+	n := newestInHand(cs)
+	for i := range cs[:max(n, 0)] {
+		switch v := &verdicts[i]; {
+		case cs[i].Version == cs[n].Version:
+		case v.saves():
+			v.price += quietSave
+		case alone && !verdicts[n].saves():
+			v.price += loneChange
+		}
+	}
+}
+
+// isBehind reports whether content shows that the i-th candidate is the base, although somebody has a newer one in hand.
+func isBehind(cs []Candidate, verdicts []verdict, i int) bool {
+	n := newestInHand(cs)
+	if n < 0 || cs[i].Spent || cs[i].Version >= cs[n].Version {
+		return false
+	}
+	v, newest := &verdicts[i], &verdicts[n]
+	return !v.unknown && !v.far && !newest.unknown && (newest.far || newest.price >= v.price+behind)
 }
 
 // judgeSaves is for a sent document that is the same as a candidate. Either the client saved that candidate unchanged, or it changed an

@@ -16,6 +16,8 @@ type Sent struct {
 	Patterns *Patterns
 	// Quiet says that nothing shows that several clients work on the document at once.
 	Quiet bool
+	// Alone says that nothing has shown it for several writes.
+	Alone bool
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -24,6 +26,7 @@ type Sent struct {
 type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
+	Behind    bool   // content shows that another client has written since
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
@@ -47,7 +50,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs)}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Behind: isBehind(cs, verdicts, byContent)}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}
@@ -55,7 +58,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 		chargeElsewhere(cs, verdicts)
 	}
 	if sent.Quiet {
-		judgeOldSaves(cs, verdicts)
+		judgeOlder(cs, verdicts, sent.Alone)
 	}
 	judgeSaves(cs, verdicts)
 	c.Best = likeliest(verdicts)

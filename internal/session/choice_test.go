@@ -3,8 +3,10 @@ package session
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"optimist/internal/identity"
@@ -372,5 +374,68 @@ func TestSeveralClientsAreKnownByTheirWrites(t *testing.T) {
 			}
 			b.Release()
 		})
+	}
+}
+
+// A client that is alone enters itself, takes itself out again, and counts that. The document returns to what somebody else has looked at,
+// but for the count. Once nothing has shown other clients for several writes, the base is what the client has read last.
+func TestALoneClientReturnsToWhatOthersLookedAt(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+	body := func(n int) string {
+		in := `{}`
+		if n%2 == 1 {
+			in = `{"ada":"since nine"}`
+		}
+		return fmt.Sprintf(`{"in":%s,"n":%d}`, in, n)
+	}
+	for n := range 40 {
+		now := rev(int64(n+5), body(n))
+		s.Read(pool, ref, now, s.Epoch())
+		if n%2 == 0 {
+			s.Read(pool, ref, now, s.Epoch()) // and somebody looks
+		}
+		b := take(t, s, pool, body(n+1))
+		if n >= 16 && string(b.View) != body(n) {
+			t.Fatalf("change %d: its base is %s", n, b.View)
+		}
+		b.Commit(Ack{Stored: rev(int64(n+6), body(n+1)), Sent: []byte(body(n + 1))})
+	}
+}
+
+// A client works for a while, and is taken to be alone. Then a text shows that a second one has written from an older revision. From then on
+// a switch is enough for that: alone, one client would have turned it back.
+func TestContentShowsThatAnotherClientHasWritten(t *testing.T) {
+	for name, both := range map[string]bool{"alone": false, "two": true} {
+		s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+		version := int64(5)
+		write := func(sent, stored string) (view string) {
+			b := take(t, s, pool, sent)
+			version++
+			b.Commit(Ack{Stored: rev(version, stored), Sent: []byte(sent)})
+			s.Read(pool, ref, rev(version, stored), s.Epoch())
+			return string(b.View)
+		}
+		body := func(text string, a, b bool) string { return fmt.Sprintf(`{"text":"%s","a":%v,"b":%v}`, text, a, b) }
+		s.Read(pool, ref, rev(version, body("a long story begins", false, false)), s.Epoch())
+		last := body("a long story begins", false, false)
+		for n := range 8 {
+			next := body(fmt.Sprintf("a long story goes on for the time %d", n), false, false)
+			write(next, next)
+			last = next
+		}
+		s.Read(pool, ref, rev(version, last), s.Epoch())
+		after := body("and then something else", false, false)
+		write(after, after)
+		if both { // it has read what was there before
+			write(strings.Replace(last, `"b":false`, `"b":true`, 1), strings.Replace(after, `"b":false`, `"b":true`, 1))
+			after = strings.Replace(after, `"b":false`, `"b":true`, 1)
+		}
+		s.Read(pool, ref, rev(version, after), s.Epoch())
+		flipped := strings.Replace(after, `"a":false`, `"a":true`, 1)
+		write(flipped, flipped)
+		got := write(strings.Replace(after, "something", "nothing", 1), strings.Replace(flipped, "something", "nothing", 1))
+		if older := got == after; older != both {
+			t.Errorf("%s: the base is %s", name, got)
+		}
 	}
 }

@@ -26,6 +26,7 @@ type selection struct {
 	soleHolder bool // no other client holds the copy that has the given numbers
 
 	quiet    bool           // nothing shows that several clients work on the document at once
+	alone    bool           // nothing has shown it for several writes
 	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
 
 	client       context.Context // of the request; nil: the call never waits

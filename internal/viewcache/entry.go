@@ -219,22 +219,29 @@ type Entry struct {
 	NewestRead, NewestView uint64
 }
 
-// Crowd says whether several of the session's clients write a document. The zero value says that nothing shows it.
-//
-// A client that works alone waits for an answer, and reads what it wrote before it writes again. So several clients are at work if a write
-// comes while another is under way, or while nobody has read what the session wrote last. Content doesn't show it: a client that takes back
-// what it did last looks just like two.
-type Crowd uint8
+// Crowd says whether several of the session's clients write a document. Above zero they do: it is for how many more writes that counts.
+// Otherwise nothing shows that they do, and it is the number of writes since then, negated.
+type Crowd int8
 
-// crowded is for how many writes it counts that several clients were at work.
-const crowded Crowd = 32
+// crowded is for how many writes it counts that several clients were at work. alone is after how many writes that show nothing a client is
+// taken to be alone.
+const crowded, alone Crowd = 32, -4
 
 // Wrote notes that a write has come. met says that it shows that several clients are at work.
 func (c *Crowd) Wrote(met bool) {
-	if *c -= min(*c, 1); met {
-		*c = crowded
+	if *c = max(*c-1, alone); met {
+		c.Meet()
 	}
 }
+
+// Meet notes that several clients are at work.
+func (c *Crowd) Meet() { *c = crowded }
+
+// IsQuiet reports whether nothing shows that several clients are at work.
+func (c Crowd) IsQuiet() bool { return c <= 0 }
+
+// IsAlone reports whether nothing has shown it for several writes.
+func (c Crowd) IsAlone() bool { return c == alone }
 
 // IsNewestRead reports whether some client has read what the session wrote last.
 func (e *Entry) IsNewestRead() bool {
@@ -277,7 +284,7 @@ func (e *Entry) SpendRead(s *Sight) {
 	if i < 0 || e.Reads[i].At != s.At {
 		return
 	}
-	if r := &e.Reads[i]; r.Count == 1 || r.Count <= fewReads && e.Crowd == 0 {
+	if r := &e.Reads[i]; r.Count == 1 || r.Count <= fewReads && e.Crowd.IsQuiet() {
 		r.Spent = true
 	}
 }
