@@ -174,7 +174,8 @@ func exclude(aPath string, aMode state.Mode, bPath string, bMode state.Mode) boo
 }
 
 func (h *held) extend(out *told) {
-	h.until, h.maybe, h.ends = out.until, out.until, max(out.ends, h.ends)
+	// A proxy that doesn't know the time to the ms gives as much more; the next one, who knows it, doesn't.
+	h.until, h.soon, h.maybe, h.ends = out.until, min(h.soon, out.until), out.until, max(out.ends, h.ends)
 }
 
 // holds reports whether somebody that a refusal names had the lock.

@@ -125,6 +125,31 @@ func (s *flawed) Read(_ context.Context, ids []string) ([]*state.Doc, error) {
 	return docs, nil
 }
 
+// TestARenewalMayEndEarlierThanTheLease is of a proxy that gave 12 ms more, because it didn't know the time to the ms, and of one that
+// renewed the lease 12 ms later, and knew it. Who looks is told the new end, and never the old one plus something.
+func TestARenewalMayEndEarlierThanTheLease(t *testing.T) {
+	const lock, owner = doc + "renewed", "a"
+	r := newRecorder()
+	step := func(do string, status int, at, until int64) {
+		in := &asked{do: do, lock: lock, owner: owner, mode: state.Exclusive, token: 7, call: int64(len(r.history)) * 10}
+		out := &told{status: status, token: 7, at: at, until: until, ret: in.call + 5}
+		if do == "look" {
+			out.holders = []holder{{owner, until}}
+		}
+		r.record(in, out)
+	}
+	step("acquire", 201, 455, 719)
+	step("renew", 200, 443, 707)
+	step("look", 200, 0, 707)
+	if wrong := r.check(judge{timed: true}); wrong != "" {
+		t.Error(wrong)
+	}
+	step("look", 200, 0, 720)
+	if r.check(judge{timed: true}) == "" {
+		t.Error("an end that nobody gave was taken for right")
+	}
+}
+
 // TestTheModelFindsMistakes shows that the histories' check can fail: each of these stores is wrong in a way of its own.
 func TestTheModelFindsMistakes(t *testing.T) {
 	for name, mistake := range map[string]func(d *state.Doc, now *int64){
