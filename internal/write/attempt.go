@@ -362,8 +362,8 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, err error) 
 		res.Release()
 		a.conflict = first.conflict(intent.ErrDeleted.Error())
 		return doc.ErrConflict
-	case res.Status == 400 && len(a.open) > 1:
-		// One bad field must not fail its neighbours: each goes alone.
+	case res.Status/100 == 4 && res.Status != 429 && len(a.open) > 1:
+		// What is wrong with one change, or with all of them together, must not fail the others: each goes alone.
 		res.Release()
 		a.split(ctx)
 		return nil

@@ -86,6 +86,36 @@ func TestABadNeighbourDoesntMakeAGoodChangeFail(t *testing.T) {
 	}
 }
 
+// Whatever a shared write is refused for may be the fault of one change, or of all together, but not of each.
+func TestWhatRefusesASharedWriteRefusesNoNeighbour(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 404, 412, 413, 422} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			w := newWorld(t, sumRule)
+			w.put("1", `{"n":0}`)
+			w.warm("1")
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method == "PUT" && strings.Contains(string(r.Body), "poison") {
+					return answering(status, fmt.Sprintf(`{"error":{"type":"refused"},"status":%d}`, status)), nil
+				}
+				return nil, nil
+			}
+			bodies := []string{`{"n":1}`, `{"n":0,"a":1}`, `{"n":0,"a":"poison"}`, `{"n":0,"b":1}`}
+			var cs []*client
+			for i := range bodies {
+				cs = append(cs, w.client(fmt.Sprint("c", i)))
+				cs[i].read("1")
+			}
+			results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
+			for i, want := range []int{200, 200, status, 200} {
+				if results[i].status != want {
+					t.Errorf("change %d: %v, want %d", i, results[i], want)
+				}
+			}
+			same(t, w.stored("1"), `{"n":1,"a":1,"b":1}`)
+		})
+	}
+}
+
 // Two that saw no document: the second's answer must not carry numbers that would let it overwrite what it hasn't seen.
 func TestCreatesNeverShareAWrite(t *testing.T) {
 	w := newWorld(t, "")
