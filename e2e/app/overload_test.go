@@ -29,6 +29,7 @@ type overload struct {
 	index  string
 	holds  time.Duration // how long the load lasts
 	count  int           // of holders
+	each   int           // how many documents a holder has; it writes several by one bulk
 	holder []*holder
 }
 
@@ -38,21 +39,58 @@ const (
 	clientWait = 20 * time.Second
 )
 
-// A holder is the client of one document, and has read it: its writes are guarded.
+// A holder is the client of a few documents, and has read them: its writes are guarded.
 type holder struct {
 	mu    sync.Mutex // held while a write of it is under way
-	path  string
+	index string     // its URL
+	name  string
 	tries int
-	acked int          // the last one that was acknowledged
+	docs  []*held
+}
+
+// held is a document of a holder.
+type held struct {
+	id    string
+	acked int          // the last write that was acknowledged
 	maybe map[int]bool // those of which nobody knows, since then
 	acks  int          // how many were acknowledged
 	lost  int          // of how many nobody knows
+}
+
+// note keeps what a write has come to: the status is 0 if there was no answer.
+func (d *held) note(try, status int) {
+	switch status {
+	case http.StatusOK:
+		d.acked, d.maybe = try, map[int]bool{}
+		d.acks++
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	default:
+		d.maybe[try] = true
+		d.lost++
+	}
 }
 
 // Ten times as many writes fall due as the engine can do. Those whose holders all wait aren't sent, and the log says how many were. With a limit,
 // the engine does about as many as it can, and foreground writes among them go first. Without one it does few. Whatever is refused isn't
 // written, and what is acknowledged is there.
 func TestAnOverloadedEngineGoesOn(t *testing.T) {
+	o, least := &overload{e: slowEngine(t), holds: 5 * time.Second, count: 4000, each: 1}, 0.5
+	if long() {
+		o.holds, o.count, least = 30*time.Second, 8000, 0.8
+	}
+	o.goesOn(t, least)
+}
+
+// The same with bulks of ten. An item that the engine rejects waits in its bulk, and the bulk's other items have been written.
+func TestAnOverloadedEngineGoesOnWithBulks(t *testing.T) {
+	engine.Long(t)
+	o := &overload{e: slowEngine(t), holds: 30 * time.Second, count: 800, each: 10}
+	o.goesOn(t, 0.8)
+}
+
+// slowEngine starts an engine with one thread for writes.
+func slowEngine(t *testing.T) *engine.Engine {
+	t.Helper()
 	e, err := engine.Start(t.Context(), engine.OpenSearch38, engine.Options{Settings: map[string]string{
 		"thread_pool.write.size": "1", "thread_pool.write.queue_size": "100",
 	}})
@@ -64,10 +102,12 @@ func TestAnOverloadedEngineGoesOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o, least := &overload{e: e, holds: 5 * time.Second, count: 4000}, 0.5
-	if long() {
-		o.holds, o.count, least = 30*time.Second, 8000, 0.8
-	}
+	return e
+}
+
+// goesOn tells what the engine does with a limit, and without one. With it, it has to do at least that part of what it can.
+func (o *overload) goesOn(t *testing.T, least float64) {
+	t.Helper()
 	with := o.measure(t, "with a limit", "upstream: {adaptive_limit: true}\n")
 	without := o.measure(t, "without", "upstream: {adaptive_limit: false}\n")
 	t.Logf("%s\n%s", with, without)
@@ -110,8 +150,13 @@ func (o *overload) prepare(t *testing.T, url string) {
 	var bulk strings.Builder
 	o.holder = nil
 	for i := range o.count {
-		fmt.Fprintf(&bulk, `{"create":{"_id":"%d"}}`+"\n"+`{"n":0,"who":"w%d"}`+"\n", i, i)
-		o.holder = append(o.holder, &holder{path: fmt.Sprintf("%s/%s/_doc/%d", url, o.index, i), maybe: map[int]bool{}})
+		h := &holder{index: url + "/" + o.index, name: fmt.Sprintf("w%d", i)}
+		for k := range o.each {
+			d := &held{id: strconv.Itoa(i*o.each + k), maybe: map[int]bool{}}
+			fmt.Fprintf(&bulk, `{"create":{"_id":"%s"}}`+"\n"+`{"n":0,"who":"%s"}`+"\n", d.id, h.name)
+			h.docs = append(h.docs, d)
+		}
+		o.holder = append(o.holder, h)
 	}
 	o.do(t, "PUT", "/"+o.index, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
 	o.do(t, "POST", "/"+o.index+"/_bulk", bulk.String())
@@ -139,7 +184,7 @@ func (o *overload) measure(t *testing.T, name, config string) *measured {
 	o.prepare(t, url)
 	client := &http.Client{Timeout: clientWait, Transport: &http.Transport{MaxIdleConnsPerHost: o.count}}
 	defer client.CloseIdleConnections()
-	o.each(16, func(h *holder) { h.read(t, client) })
+	o.everyone(16, func(h *holder) { h.read(t, client) })
 	m := &measured{name: name}
 	o.closed(client, time.Second) // the engine compiles its script
 	m.peak = o.closed(client, o.holds/2)
@@ -162,8 +207,8 @@ func (o *overload) measure(t *testing.T, name, config string) *measured {
 	return m
 }
 
-// each has so many goroutines go through the holders.
-func (o *overload) each(workers int, do func(*holder)) {
+// everyone has so many goroutines go through the holders.
+func (o *overload) everyone(workers int, do func(*holder)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range workers {
@@ -275,15 +320,30 @@ func (o *overload) free(at *int) *holder {
 }
 
 func (h *holder) read(t *testing.T, client *http.Client) {
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, h.path, nil)
-	req.Header.Set("Optimist-Session", h.path)
+	for _, d := range h.docs {
+		if status, body := h.ask(t.Context(), client, http.MethodGet, "/_doc/"+d.id, "", true); status != http.StatusOK {
+			t.Errorf("%d %.300s", status, body)
+		}
+	}
+}
+
+// ask makes a request of the holder. The status is 0 if there was no answer.
+func (h *holder) ask(ctx context.Context, client *http.Client, method, path, body string, foreground bool) (status int, answer []byte) {
+	req, _ := http.NewRequestWithContext(ctx, method, h.index+path, strings.NewReader(body))
+	req.Header.Set("Optimist-Session", h.name)
+	req.Header.Set("Content-Type", "application/json")
+	if !foreground {
+		req.Header.Set("Optimist-Priority", "background")
+	}
 	res, err := client.Do(req)
 	if err != nil {
-		t.Error(err)
-		return
+		return 0, nil
 	}
-	_, _ = io.Copy(io.Discard, res.Body)
-	_ = res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
+	if answer, err = io.ReadAll(res.Body); err != nil {
+		return 0, nil
+	}
+	return res.StatusCode, answer
 }
 
 func (h *holder) write(ctx context.Context, client *http.Client) (status int) {
@@ -291,31 +351,31 @@ func (h *holder) write(ctx context.Context, client *http.Client) (status int) {
 	return h.unlockAfter(ctx, client, true)
 }
 
-// unlockAfter writes, and unlocks the holder. The status is 0 if there was no answer.
+// unlockAfter writes, and unlocks the holder. The status is 0 if there was no answer. That of a bulk is 200 if all of it was done.
 func (h *holder) unlockAfter(ctx context.Context, client *http.Client, foreground bool) (status int) {
 	defer h.mu.Unlock()
 	h.tries++
-	body, _ := json.Marshal(map[string]any{"n": h.tries, "who": "w" + h.path[strings.LastIndexByte(h.path, '/')+1:]})
-	req, _ := http.NewRequestWithContext(ctx, http.MethodPut, h.path, strings.NewReader(string(body)))
-	req.Header.Set("Optimist-Session", h.path)
-	req.Header.Set("Content-Type", "application/json")
-	if !foreground {
-		req.Header.Set("Optimist-Priority", "background")
+	source := fmt.Sprintf(`{"n":%d,"who":"%s"}`, h.tries, h.name)
+	if len(h.docs) == 1 {
+		d := h.docs[0]
+		status, _ = h.ask(ctx, client, http.MethodPut, "/_doc/"+d.id, source, foreground)
+		d.note(h.tries, status)
+		return status
 	}
-	res, err := client.Do(req)
-	if err == nil {
-		_, err = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
-		status = res.StatusCode
+	var bulk strings.Builder
+	for _, d := range h.docs {
+		fmt.Fprintf(&bulk, `{"index":{"_id":"%s"}}`+"\n%s\n", d.id, source)
 	}
-	switch {
-	case err == nil && status == http.StatusOK:
-		h.acked, h.maybe = h.tries, map[int]bool{}
-		h.acks++
-	case err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
-	default:
-		h.maybe[h.tries] = true
-		h.lost++
+	status, answer := h.ask(ctx, client, http.MethodPost, "/_bulk", bulk.String(), foreground)
+	items := gjson.GetBytes(answer, "items.#.index.status").Array()
+	for i, d := range h.docs {
+		of := status
+		if status == http.StatusOK && len(items) == len(h.docs) {
+			of = int(items[i].Int())
+		}
+		if d.note(h.tries, of); of != http.StatusOK {
+			status = of
+		}
 	}
 	return status
 }
@@ -323,23 +383,26 @@ func (h *holder) unlockAfter(ctx context.Context, client *http.Client, foregroun
 // check compares what is stored with what was acknowledged: a write that was refused isn't there, and nothing is lost.
 func (o *overload) check(t *testing.T) {
 	t.Helper()
+	var all []*held
 	var ids []string
-	for i := range o.holder {
-		ids = append(ids, strconv.Itoa(i))
+	for _, h := range o.holder {
+		for _, d := range h.docs {
+			all, ids = append(all, d), append(ids, d.id)
+		}
 	}
 	list, _ := json.Marshal(map[string]any{"ids": ids})
 	docs := gjson.GetBytes(o.do(t, "POST", "/"+o.index+"/_mget", string(list)).Body, "docs").Array()
 	acked := 0
-	for i, h := range o.holder {
+	for i, d := range all {
 		n := int(docs[i].Get("_source.n").Int())
-		if n != h.acked && !h.maybe[n] {
-			t.Errorf("document %d holds write %d, and %d was acknowledged", i, n, h.acked)
+		if n != d.acked && !d.maybe[n] {
+			t.Errorf("document %s holds write %d, and %d was acknowledged", d.id, n, d.acked)
 		}
 		// Each write that is applied raises the version by one, so the version also shows the writes that later ones replaced.
-		if applied := int(docs[i].Get("_version").Int()) - 1; applied < h.acks || applied > h.acks+h.lost {
-			t.Errorf("document %d was written %d times: %d writes were acknowledged, and %d have no known outcome", i, applied, h.acks, h.lost)
+		if applied := int(docs[i].Get("_version").Int()) - 1; applied < d.acks || applied > d.acks+d.lost {
+			t.Errorf("document %s was written %d times: %d writes were acknowledged, and %d have no known outcome", d.id, applied, d.acks, d.lost)
 		}
-		if h.acked > 0 {
+		if d.acked > 0 {
 			acked++
 		}
 	}
