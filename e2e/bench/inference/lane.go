@@ -169,6 +169,9 @@ func (x *proxy) start(p *process, batch []*request) doc.Revision {
 // revision has to be read first.
 func (x *proxy) fold(batch []*request, cur doc.Revision) (body []byte, open []*request, read bool) {
 	for _, r := range batch {
+		if r.part && r.doc.Base.Absent && cur.Source != nil {
+			r.doc.Sent, _ = on(nil, r.sent) // an upsert is for the case that there is no document
+		}
 		draft, err := r.doc.Next(cur)
 		if errors.Is(err, intent.ErrUnread) {
 			return nil, batch, true

@@ -103,15 +103,16 @@ func (x *proxy) get(p *process, trace uint64) doc.Revision {
 
 // request is one request to write, and its context.
 type request struct {
-	proxy *proxy
-	sent  []byte // the document, or a part of it
-	part  bool
-	trace uint64
-	truth *truth
-	left  bool     // the client has given it up
-	done  bool     // it has its answer
-	waits *process // for the answer; nil: its client looks now and then
-	slept bool     // it had to wait for its base
+	proxy  *proxy
+	sent   []byte // the document, or a part of it
+	part   bool
+	upsert []byte // the document for the case that there is none; nil: a part doesn't make one
+	trace  uint64
+	truth  *truth
+	left   bool     // the client has given it up
+	done   bool     // it has its answer
+	waits  *process // for the answer; nil: its client looks now and then
+	slept  bool     // it had to wait for its base
 
 	base  *session.Base
 	doc   intent.Document // what it wants to make of the document
@@ -145,8 +146,8 @@ var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }
 func (*request) Value(any) any { return nil }
 
 // put begins a write. Its client may give it up.
-func (x *proxy) put(client *process, sent []byte, trace uint64, tr *truth) *request {
-	r := &request{proxy: x, part: x.parts, sent: sent, trace: trace, truth: tr, waits: client}
+func (x *proxy) put(client *process, sent, upsert []byte, trace uint64, tr *truth) *request {
+	r := &request{proxy: x, part: x.parts, sent: sent, upsert: upsert, trace: trace, truth: tr, waits: client}
 	x.w.start(r.run)
 	return r
 }
@@ -230,12 +231,20 @@ func (r *request) made(base []byte) ([]byte, error) {
 	return r.sent, nil
 }
 
-// on returns what the part makes of a document; of none, it is the document.
+// on returns what the part makes of a document; of none, what is to be there then.
 func (r *request) on(base []byte) ([]byte, error) {
+	if base == nil && r.upsert != nil {
+		return r.upsert, nil
+	}
+	return on(base, r.sent)
+}
+
+// on returns what a part makes of a document; of none, it is the document.
+func on(base, part []byte) ([]byte, error) {
 	if base == nil {
 		base = []byte("{}")
 	}
-	return edit.EngineMerge(base, r.sent, tree.Limits{})
+	return edit.EngineMerge(base, part, tree.Limits{})
 }
 
 // pass has the engine do what the request says, without a guard.

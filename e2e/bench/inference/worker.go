@@ -159,25 +159,30 @@ func (w *worker) show(part map[string]any) {
 	}
 }
 
-// send writes, and repeats that as long as no answer comes in time. What the worker has changed is the difference from from.
+// send writes, and repeats that as long as no answer comes in time. What the worker has changed is the difference from from. A part is an
+// _update with a doc, and with an upsert if the worker has found no document.
 func (w *worker) send(from, sent []byte) {
 	tr := &truth{view: from, sent: sent}
+	var upsert []byte
 	if w.Parts {
-		from, _ := decode(w.view).(map[string]any)
-		part := changed(from, w.doc)
+		if w.view == nil {
+			upsert = sent
+		}
+		was, _ := decode(from).(map[string]any)
+		part := changed(was, w.doc)
 		if w.Dialogs {
 			w.show(part)
 		}
 		sent = encode(part)
-		tr.sent, _ = (&request{part: true, sent: sent}).made(w.view)
+		tr.sent, _ = on(from, sent)
 	}
 	for {
 		if w.Slow == 0 {
-			w.proxy.put(w.p, sent, w.trace, tr)
+			w.proxy.put(w.p, sent, upsert, w.trace, tr)
 			w.p.park()
 			return
 		}
-		r := w.proxy.put(nil, sent, w.trace, tr)
+		r := w.proxy.put(nil, sent, upsert, w.trace, tr)
 		for waited := time.Duration(0); waited < patience && !r.done; waited += patience / 10 {
 			w.p.sleep(patience / 10)
 		}
