@@ -67,7 +67,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	}
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
-	against := cs[byContent].Elsewhere && (verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes)
+	against := verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes
 	c.Ambiguous = against || inDoubt(verdicts, c.Best)
 	return c
 }
