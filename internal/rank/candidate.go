@@ -1,6 +1,10 @@
 package rank
 
-import "optimist/internal/doc"
+import (
+	"math"
+
+	"optimist/internal/doc"
+)
 
 // Candidate is what a client may have made its change from.
 type Candidate struct {
@@ -21,19 +25,11 @@ const (
 	spentSave = narrow - 1
 	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
-	// quietSave is the price of saving unchanged what isn't the newest, where nothing shows that several clients are at work. It is likelier
+	// quietSave is the price of saving unchanged what isn't the newest, where little shows that several clients are at work. It is likelier
 	// that one client sets a few values back to what they were.
 	quietSave = 48
-	// loneChange is the price of changing what isn't the newest, where one client seems to be alone. It is likelier that the client has
-	// changed the newest, and that somebody else has only looked at the older one.
-	loneChange = 10
-	// behind is the least difference in price between the newest candidate and the best one for content to show that another client has
-	// written the newest.
-	behind = 14
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
-	// distant is the price of a change that makes exactly a stored document, if others wrote between the candidate and that document.
-	distant = 3
 	// doubtful is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.
 	doubtful = 8
 	// narrow is the least difference in price between the best candidate and the second, for the outcome not to be ambiguous.
@@ -48,7 +44,6 @@ type verdict struct {
 	changes  uint64  // a hash of the changes: two candidates from which the client made the same changes have the same
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for what the client would have taken out
-	keys     int     // the part of price for keys that others have put in
 	idle     int     // the part of price for numbers that the client would have left alone, though all others move them
 	edits    int     // how many changes there are
 	from, to int     // where they are in weighing.changes
@@ -124,58 +119,59 @@ func newestInHand(cs []Candidate) int {
 	return -1
 }
 
-// judgeOlder judges the candidates that are older than the newest one in somebody's hand, where nothing shows that several clients are at
-// work. Changes of them cost something only if a client seems to be alone, and wouldn't have saved the newest unchanged: two clients may
-// have counted alike.
-func judgeOlder(cs []Candidate, verdicts []verdict, alone bool) {
+// judgeOlder judges the candidates that are older than the newest one in somebody's hand, where little shows that several clients are at
+// work. The more shows that one client is alone, the likelier it has changed the newest, and somebody else has only looked at the older
+// ones. That isn't so if it would have saved the newest unchanged: two clients may have counted alike.
+func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 	n := newestInHand(cs)
-	for i := range cs[:max(n, 0)] {
+	for i := range cs {
 		switch v := &verdicts[i]; {
-		case cs[i].Version == cs[n].Version:
+		case i == n || n < 0 || cs[i].SeqNo > cs[n].SeqNo:
 		case v.saves():
 			v.price += quietSave
-		case alone && !verdicts[n].saves():
-			v.price += loneChange
+		case !verdicts[n].saves():
+			v.price += alone
 		}
 	}
 }
 
-// isBehind reports whether content shows that the i-th candidate is the base, although somebody has a newer one in hand.
-func isBehind(cs []Candidate, verdicts []verdict, i int) bool {
+// leanOf returns how much likelier the changes are if several clients are at work than if one is alone, as a power of two. A client that is
+// alone has changed the newest candidate in somebody's hand. One of several has changed any of those. It is 0 if there is only one.
+func leanOf(cs []Candidate, verdicts []verdict) int {
 	n := newestInHand(cs)
-	if n < 0 || cs[i].Spent || cs[i].Version >= cs[n].Version {
-		return false
+	if n < 0 || verdicts[n].unknown || verdicts[n].saves() {
+		return 0
 	}
-	v, newest := &verdicts[i], &verdicts[n]
-	return !v.unknown && !v.far && !newest.unknown && (newest.far || newest.price >= v.price+behind)
+	if verdicts[n].far {
+		return maxLean
+	}
+	inHand, sum := 0, 0.0
+	for i := range cs[:n+1] {
+		v := &verdicts[i]
+		if cs[i].Spent || v.unknown {
+			continue
+		}
+		switch inHand++; {
+		case v.changes == verdicts[n].changes: // which of the two the client has seen makes no difference
+			sum++
+		case !v.far && !v.saves(): // clients that are alone set values back, too
+			sum += math.Exp2(float64(min(verdicts[n].price-v.price, 64)))
+		}
+	}
+	return max(-maxLean, min(int(math.Round(bit*math.Log2(sum/float64(inHand)))), maxLean))
 }
 
-// judgeSaves is for a sent document that is the same as a candidate. Either the client saved that candidate unchanged, or it changed an
-// older candidate and arrived at the same document.
-//
-// If no other write lies between the two, a change is likely: both clients counted from 4 to 5, for example. If other writes lie between,
-// an unchanged save is likely. If optimist took that for a change of the older candidate, it would make the others' changes once more.
-func judgeSaves(cs []Candidate, verdicts []verdict) {
-	saved := -1
+// bit is the unit of Choice.Lean. maxLean bounds how much one choice says.
+const (
+	bit     = 4
+	maxLean = 16 * bit
+)
+
+// judgeSaves is for a sent document that is the same as a candidate: the client may have saved that unchanged.
+func judgeSaves(verdicts []verdict) {
 	for i := range verdicts {
-		if v := &verdicts[i]; v.saves() && !cs[i].Spent && (saved < 0 || v.price < verdicts[saved].price) {
-			saved = i
-		}
-	}
-	if saved < 0 {
-		return
-	}
-	until := int64(0) // the last of the versions in a row, from the candidate on, that have the same changes
-	for i := len(cs) - 1; i >= 0; i-- {
-		v := &verdicts[i]
-		if i == len(cs)-1 || v.changes != verdicts[i+1].changes || cs[i+1].Version != cs[i].Version+1 {
-			until = cs[i].Version
-		}
-		switch {
-		case v.saves():
+		if v := &verdicts[i]; v.saves() {
 			v.price += idle
-		case cs[i].Version != 0 && cs[saved].Version > until+1:
-			v.price += distant
 		}
 	}
 }

@@ -33,7 +33,6 @@ type member struct {
 	number       int32  // 1 + its place among the numbers; 0: it is none
 	key, weight  uint8
 	container    bool // an object or a list
-	loose        bool // a number or a time: two clients may well write the same, and hardly one that was there before
 }
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
@@ -250,8 +249,11 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 			}
 			before, identity := len(d.parts), identityOf(e)
 			d.value(e, step(step(place, elementKey), identity), place, true)
-			if isLong(e) || !inList && e.Kind() == tree.Object && identity == 0 {
+			switch {
+			case isLong(e), !inList && e.Kind() == tree.Object && identity == 0:
 				d.element(e, step(place, elementKey), before)
+			case e.Kind() == tree.Array:
+				d.part(step(place, step(e.Hash(), wholeKey)), weightOfRepeated) // which of its entries are in one list
 			}
 		}
 	case isLong(v):
@@ -262,17 +264,19 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 }
 
 // isTuple reports whether an entry of a list is a list of values, such as a point, a row of a table, or a time with what was measured then.
-// One value in it says nothing without the others.
+// One value in it says nothing without the others. A list of nothing but texts isn't one: each of them says something by itself.
 func isTuple(v tree.Value) bool {
 	if v.Kind() != tree.Array {
 		return false
 	}
+	tuple := false
 	for e := v.First(); e.Exists(); e = e.Next() {
 		if e.Kind().IsContainer() || isLong(e) {
 			return false
 		}
+		tuple = tuple || e.Kind() != tree.String
 	}
-	return true
+	return tuple
 }
 
 // list adds the elements of a list in their order.
@@ -285,38 +289,59 @@ func (d *digester) list(v tree.Value, place uint64) {
 }
 
 // identityOf returns a hash of what identifies an entry of a list; 0: nothing does. With it, content belongs to its entry: a state in one
-// entry isn't the same content as an equal state in another entry.
+// entry isn't the same content as an equal state in another entry. One name identifies an entry by itself, such as an id; without one, all
+// others together do: the row and the seat, or the room and the hour.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
 	}
-	hash, best := uint64(0), 0
+	name, best, others := uint64(0), 0, uint64(0)
 	for m := e.First(); m.Exists(); m = m.Next() {
-		good := identities[m.KeyHash()]
-		if good > best && (m.Kind() == tree.String || m.Kind() == tree.Number) && (good > identitiesOfTime || len(m.Raw()) < longTime) {
-			hash, best = m.Hash(), good
+		switch good := identifying[m.KeyHash()]; {
+		case good == 0 || m.Kind() != tree.String && m.Kind() != tree.Number:
+		case good == identityOfTime && !isSlot(m):
+		case good <= identityWithOthers:
+			others += step(m.KeyHash(), m.Hash())
+		case good > best:
+			name, best = m.Hash(), good
 		}
 	}
-	return hash
+	if best > 0 {
+		return name
+	}
+	return others
 }
 
-// The first identitiesOfTime of identities are times. A slot of a calendar is identified by its time. But the exact time at which something
-// was written, of longTime bytes or more, identifies nothing: it changes with each write.
+// How well a member identifies an entry. More is better.
 const (
-	identitiesOfTime = 4
-	longTime         = 16
+	identityOfTime = 1 + iota // a slot of a calendar
+	identityWithOthers
+	identityAlone // and more
 )
 
-// identities are the members that identify entries in most lists, by the hashes of their names. A higher value identifies better.
-var identities = func() map[uint64]int {
+// isSlot reports whether a value may be the time of a slot. A longer one is the exact time at which something was written. That identifies
+// nothing: it changes with each write.
+func isSlot(v tree.Value) bool {
+	const asText, asNumber = len(`"2006-01-02 15"`), len(`20060102`)
+	return len(v.Raw()) <= asNumber || v.Kind() == tree.String && len(v.Raw()) <= asText
+}
+
+// identifying are the members that identify entries in most lists, by the hashes of their names.
+var identifying = func() map[uint64]int {
 	all := map[uint64]int{}
-	names := []string{
-		"at", "time", "date", "day", "slot", "seat", "room", "row", "path", "file", "url", "host", "email", "login", "username", "article",
-		"product", "item", "ean", "isbn", "slug", "no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key",
-		"uuid", "_id", "id",
+	for _, name := range []string{"at", "time", "date", "day"} {
+		all[tree.HashString(name)] = identityOfTime
 	}
-	for i, name := range names {
-		all[tree.HashString(name)] = 1 + i
+	for _, name := range []string{
+		"slot", "seat", "room", "row", "path", "file", "url", "host", "email", "login", "username", "article", "product", "item", "ean", "isbn",
+		"slug",
+	} {
+		all[tree.HashString(name)] = identityWithOthers
+	}
+	for i, name := range []string{
+		"no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key", "uuid", "_id", "id",
+	} {
+		all[tree.HashString(name)] = identityAlone + i
 	}
 	return all
 }()
@@ -333,7 +358,6 @@ func (d *digester) member(v tree.Value, place, parent uint64) {
 		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
 		m.weight = weightOfFlag          // however long it is: others may have moved it alike
 	}
-	m.loose = v.Kind() == tree.Number || v.Kind() == tree.String && isTime(v.Raw())
 	d.members = append(d.members, m)
 }
 
@@ -370,17 +394,6 @@ func weightOf(v tree.Value) uint8 {
 }
 
 func weightOfText(length int) uint8 { return uint8(min(2+length/2, maxWeight)) } //nolint:gosec // small
-
-// isTime reports whether a string is a time, or a number: most of it is digits.
-func isTime(raw []byte) bool {
-	digits := 0
-	for _, c := range raw {
-		if c >= '0' && c <= '9' {
-			digits++
-		}
-	}
-	return 2*digits > len(raw)
-}
 
 func isLong(v tree.Value) bool { return v.Kind() == tree.String && len(v.Raw()) >= longText }
 

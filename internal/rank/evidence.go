@@ -11,7 +11,7 @@ import (
 //	the client would have put in                         the price, and why the change is unlikely
 //	  content of an older candidate                        twice its weight: others removed it, and the client hasn't seen that (undo)
 //	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
-//	  keys that others put in, with other values           otherKeys, however many keys
+//	  keys that others put in, with other values           nothing: documents of one kind have them
 //	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
 //	  an object, a list or a text                          the weight of that alone, however much is in it
@@ -248,24 +248,14 @@ func priceOf(oldest, candidate int32, undo, echo int) int {
 	return echo
 }
 
-// otherKeys is the price of keys that others have put in, too, with other values. It is the same for any number of keys, because the keys
-// of one kind of document come together.
-const otherKeys = 1
-
 // priceOfMember returns the price of a member that the client would have put in, or set to another value.
 func (w *weighing) priceOfMember(c *change) int {
 	weight := int(w.weights[c.index])
 	undo, echo := 2*weight, weight
 	m, o := &w.mine.members[c.index], w.members[c.index]
-	if m.loose {
-		echo = min(echo, 2)
-	}
 	if c.effect == adds && o.key != none {
-		if o.value == none || m.container { // others have put in the key, with another value
-			v := &w.verdicts[c.candidate]
-			once := otherKeys - v.keys
-			v.keys = otherKeys
-			return once
+		if o.value == none || m.container {
+			return 0 // others have put in the key, with another value
 		}
 		undo, echo = undo+2*int(m.key), echo+int(m.key)
 	}

@@ -13,7 +13,7 @@ type habit struct {
 const (
 	// perBit is the price of what is half as likely. dearest is the highest price of what was never seen. Leaving a number alone costs less:
 	// what clients did many times in a row, they may stop to do.
-	perBit, dearest, dearestIdle = 3, 24, 4
+	perBit, dearest, dearestIdle = 3, 14, 4
 	// A step may be freeStep times the smallest step from any candidate. Beyond that, each doubling costs farStep. A rule with sum would
 	// add a far step that comes from a wrong base, and the next wrong base would lead to an even larger one.
 	farStep, freeStep = 4, 8

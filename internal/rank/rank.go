@@ -14,10 +14,10 @@ type Sent struct {
 	On func(base []byte) ([]byte, error)
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
-	// Quiet says that nothing shows that several clients work on the document at once.
+	// Quiet says that little shows that several clients work on the document.
 	Quiet bool
-	// Alone says that nothing has shown it for several writes.
-	Alone bool
+	// Alone is how much content has shown that one client is alone, in bits.
+	Alone int
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -26,7 +26,7 @@ type Sent struct {
 type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
-	Behind    bool   // content shows that another client has written since
+	Lean      int    // how much content shows that several clients work on the document, in quarters of a bit; below 0: that one is alone
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
@@ -50,7 +50,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Behind: isBehind(cs, verdicts, byContent)}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts)}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}
@@ -60,7 +60,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if sent.Quiet {
 		judgeOlder(cs, verdicts, sent.Alone)
 	}
-	judgeSaves(cs, verdicts)
+	judgeSaves(verdicts)
 	c.Best = likeliest(verdicts)
 	if c.Certain = certain(verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)

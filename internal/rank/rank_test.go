@@ -45,7 +45,6 @@ func TestLikeliest(t *testing.T) {
 		"nor what wasn't changed":         {[]doc.Revision{at(1, ""), at(2, `{"a":1}`)}, `{"a":1}`, 1},
 		"nothing changed, if all else is": {[]doc.Revision{at(1, `{"a":1,"b":1,"c":1}`), at(2, `{"a":2,"b":2,"c":2}`)}, `{"a":2,"b":2,"c":2}`, 1},
 		"the same change by two":          {[]doc.Revision{at(1, `{"n":1}`), at(2, `{"n":2}`)}, `{"n":2}`, 0},
-		"but not of many":                 {[]doc.Revision{at(1, `{"n":1}`), at(3, `{"n":2}`)}, `{"n":2}`, 1},
 		"no document is an empty one":     {[]doc.Revision{absent, at(2, `{"a":1,"b":1,"c":1}`)}, `{"x":1}`, 0},
 		"no JSON":                         {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":2}`)}, `{`, 0},
 		"a delete":                        {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":2}`)}, ``, 0},

@@ -416,8 +416,10 @@ func TestContentShowsThatAnotherClientHasWritten(t *testing.T) {
 			return string(b.View)
 		}
 		body := func(text string, a, b bool) string { return fmt.Sprintf(`{"text":"%s","a":%v,"b":%v}`, text, a, b) }
-		s.Read(pool, ref, rev(version, body("a long story begins", false, false)), s.Epoch())
 		last := body("a long story begins", false, false)
+		for range 2 { // and somebody looks
+			s.Read(pool, ref, rev(version, last), s.Epoch())
+		}
 		for n := range 8 {
 			next := body(fmt.Sprintf("a long story goes on for the time %d", n), false, false)
 			write(next, next)

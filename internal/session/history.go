@@ -33,7 +33,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		now := *e.Patterns
 		t.patterns = &now
 	}
-	t.quiet, t.alone = e.Crowd.IsQuiet(), e.Crowd.IsAlone()
+	t.quiet, t.alone = e.Crowd.IsQuiet(), e.Crowd.Alone()
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
@@ -124,9 +124,7 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 		}
 		e.Patterns.Learn(c)
 	}
-	if c.Behind {
-		e.Crowd.Meet()
-	}
+	e.Crowd.Lean(c.Lean)
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(indexstate.Owner(t.k.Session.Credentials()), c.Traces == rank.TraceTells)
 	}

@@ -25,8 +25,8 @@ type selection struct {
 	threaded   bool
 	soleHolder bool // no other client holds the copy that has the given numbers
 
-	quiet    bool           // nothing shows that several clients work on the document at once
-	alone    bool           // nothing has shown it for several writes
+	quiet    bool           // little shows that several clients work on the document
+	alone    int            // how much content has shown that one client is alone, in bits
 	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
 
 	client       context.Context // of the request; nil: the call never waits

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/repeat"
+	"optimist/internal/viewcache"
 )
 
 // Take chooses the base of a write of sent (nil for a delete) and reserves it.
@@ -135,10 +136,8 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		t.reserveExtended(e, b)
 		return nil, nil
 	}
-	if e != nil && !t.s.dryRun {
-		e.Crowd.Wrote(k.InFlight || !e.IsNewestRead())
-	}
 	d := choice.Choose(&k, &t.Request)
+	t.noteCrowd(e, &k, d.Action)
 	switch d.Action {
 	case choice.WaitForBase:
 		if t.attempt == nil {
@@ -150,6 +149,18 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	}
 	t.reserve(e, d, b)
 	return nil, nil
+}
+
+// noteCrowd notes what a write shows of how many clients are at work. One that is alone has its answer, and has read what it wrote, before
+// it writes again.
+func (t *selection) noteCrowd(e *viewcache.Entry, k *choice.Input, a choice.Action) {
+	switch {
+	case e == nil || t.s.dryRun:
+	case k.InFlight || !e.IsNewestRead():
+		e.Crowd.Meet()
+	case a != choice.RankAll: // whose content shows more
+		e.Crowd.Fade()
+	}
 }
 
 // dropOldInheritance gives back what the first try has left for this write, if it is too old to be a base.

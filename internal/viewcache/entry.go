@@ -219,29 +219,37 @@ type Entry struct {
 	NewestRead, NewestView uint64
 }
 
-// Crowd says whether several of the session's clients write a document. Above zero they do: it is for how many more writes that counts.
-// Otherwise nothing shows that they do, and it is the number of writes since then, negated.
+// Crowd says how much shows that several of the session's clients write a document, in quarters of a bit. Below zero, it shows that one
+// client is alone.
 type Crowd int8
 
-// crowded is for how many writes it counts that several clients were at work. alone is after how many writes that show nothing a client is
-// taken to be alone.
-const crowded, alone Crowd = 32, -4
+const (
+	bit                       = 4
+	mostCrowded, leastCrowded = 16 * bit, -4 * bit
+	quiet                     = 8 * bit
+	fading                    = bit / 2
+)
 
-// Wrote notes that a write has come. met says that it shows that several clients are at work.
-func (c *Crowd) Wrote(met bool) {
-	if *c = max(*c-1, alone); met {
-		c.Meet()
+// Meet notes that several clients are at work.
+func (c *Crowd) Meet() { *c = mostCrowded }
+
+// Lean notes how much the content of a write shows that: see rank.Choice.
+func (c *Crowd) Lean(by int) {
+	*c = Crowd(max(leastCrowded, min(int(*c)+by, mostCrowded)))
+}
+
+// Fade is for a write that shows nothing, because there was one read that it may have been made from.
+func (c *Crowd) Fade() {
+	if *c > 0 {
+		*c = max(*c-fading, 0)
 	}
 }
 
-// Meet notes that several clients are at work.
-func (c *Crowd) Meet() { *c = crowded }
+// IsQuiet reports whether little shows that several clients are at work.
+func (c Crowd) IsQuiet() bool { return c <= quiet }
 
-// IsQuiet reports whether nothing shows that several clients are at work.
-func (c Crowd) IsQuiet() bool { return c <= 0 }
-
-// IsAlone reports whether nothing has shown it for several writes.
-func (c Crowd) IsAlone() bool { return c == alone }
+// Alone is how much shows that one client is alone, in bits.
+func (c Crowd) Alone() int { return max(0, -int(c)) / bit }
 
 // IsNewestRead reports whether some client has read what the session wrote last.
 func (e *Entry) IsNewestRead() bool {

@@ -22,7 +22,10 @@ func Conditions() []Condition {
 		return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
 	}
 	list := []Condition{{"1 worker, 10 % looks", busy(1, 0.1)}, {"1 worker, parts", busy(1, 0)},
-		{"1 worker, one that only looks", busy(1, 0)}, {"2 workers, seconds to think, four that only look", busy(2, 0)}}
+		{"1 worker, one that only looks", busy(1, 0)}, {"2 workers, seconds to think, four that only look", busy(2, 0)},
+		{"2 workers, seconds to think, each reads again at once", Config{Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond}},
+		{"2 workers, the same, one that only looks", Config{
+			Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond, Watchers: 1, Watch: 2 * time.Second}}}
 	list[1].Parts = true
 	list[2].Watchers, list[2].Watch = 1, fast
 	list[3].Think, list[3].Pause, list[3].Watchers, list[3].Watch = 2*time.Second, 2*time.Second, 4, time.Second/2

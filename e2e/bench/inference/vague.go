@@ -17,6 +17,7 @@ func vague() []*shape {
 		votes(), holders(), reservations(), leaderboard(), account(), basket(), track(), grid(), article(), unread(), statistics(),
 		calendar(), deadlines(),
 	}
+	list = append(list, people()...)
 	for _, s := range list {
 		s.vague = true
 	}

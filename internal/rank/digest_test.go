@@ -1,0 +1,54 @@
+package rank
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Seats are known by row and seat together. Two clients book two seats of one row, each from revision 1.
+func TestEntriesKnownByTwoMembers(t *testing.T) {
+	for name, e := range map[string][3]string{
+		"row and seat":  {`{"row":1,"seat":1,"free":%v},{"row":1,"seat":2,"free":%v}`, "true", "false"},
+		"room and time": {`{"room":"Ada","at":"09:00","by":%v},{"room":"Ada","at":"10:00","by":%v}`, "null", `"eve"`},
+	} {
+		body := func(a, b string) string { return `{"list":[` + fmt.Sprintf(e[0], a, b) + `]}` }
+		cs := []Candidate{{Revision: at(1, body(e[1], e[1]))}, {Revision: at(2, body(e[2], e[1]))}}
+		c := Likeliest(cs, Sent{Body: []byte(body(e[1], e[2]))})
+		if c.Best != 0 {
+			t.Errorf("%s: the base is revision %d, ambiguous %v: the other client's change is undone", name, c.Best+1, c.Ambiguous)
+		}
+	}
+}
+
+// The digest of documents that differ must differ: otherwise a change looks like an unchanged save.
+func TestDigestsOfDifferentDocumentsDiffer(t *testing.T) {
+	for _, d := range [][2]string{
+		{`{"l":[{"row":1,"seat":1,"free":true},{"row":1,"seat":2,"free":false}]}`, `{"l":[{"row":1,"seat":1,"free":false},{"row":1,"seat":2,"free":true}]}`},
+		{`{"l":[{"room":"A","at":"09:00","by":"x"},{"room":"A","at":"10:00","by":null}]}`, `{"l":[{"room":"A","at":"09:00","by":null},{"room":"A","at":"10:00","by":"x"}]}`},
+	} {
+		if a, b := NewDigest([]byte(d[0])), NewDigest([]byte(d[1])); a.distance(b) == 0 {
+			t.Errorf("no difference between\n%s\n%s", d[0], d[1])
+		}
+	}
+}
+
+// Revisions may have no known version: a search may not show it. In quiet, saving what isn't the newest has its price all the same.
+func TestOldSaveOfRevisionsWithoutVersions(t *testing.T) {
+	for _, versions := range []bool{true, false} {
+		cs := []Candidate{{Revision: at(1, `{"state":"waiting for ada"}`)}, {Revision: at(2, `{"state":"done by ada now"}`)}}
+		if !versions {
+			cs[0].Version, cs[1].Version = 0, 0
+		}
+		if c := Likeliest(cs, Sent{Body: []byte(`{"state":"waiting for ada"}`), Quiet: true}); c.Best != 1 {
+			t.Errorf("versions known: %v; the base is %d, ambiguous %v", versions, c.Best, c.Ambiguous)
+		}
+	}
+}
+
+// A card that moves from one column to another is a change, although both columns are lists without names.
+func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
+	const before, after = `{"columns":[["a","b"],["c"],[]]}`, `{"columns":[["a"],["c","b"],[]]}`
+	if a, b := NewDigest([]byte(before)), NewDigest([]byte(after)); a.distance(b) == 0 {
+		t.Error("no difference")
+	}
+}
