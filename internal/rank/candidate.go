@@ -124,9 +124,12 @@ func newestInHand(cs []Candidate) int {
 // ones. That isn't so if it would have saved the newest unchanged: two clients may have counted alike.
 func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 	n := newestInHand(cs)
+	if n < 0 {
+		return
+	}
 	for i := range cs {
 		switch v := &verdicts[i]; {
-		case i == n || n < 0 || cs[i].SeqNo > cs[n].SeqNo:
+		case i == n || cs[i].SeqNo > cs[n].SeqNo:
 		case v.saves():
 			v.price += quietSave
 		case !verdicts[n].saves():
@@ -158,14 +161,14 @@ func leanOf(cs []Candidate, verdicts []verdict) int {
 			sum += math.Exp2(float64(min(verdicts[n].price-v.price, 64)))
 		}
 	}
-	return max(-maxLean, min(int(math.Round(bit*math.Log2(sum/float64(inHand)))), maxLean))
+	return max(-maxLean, min(int(math.Round(Bit*math.Log2(sum/float64(inHand)))), maxLean))
 }
 
-// bit is the unit of Choice.Lean. maxLean bounds how much one choice says.
-const (
-	bit     = 4
-	maxLean = 16 * bit
-)
+// Bit is one bit, in the unit of Choice.Lean.
+const Bit = 4
+
+// maxLean bounds how much one choice says.
+const maxLean = 16 * Bit
 
 // judgeSaves is for a sent document that is the same as a candidate: the client may have saved that unchanged.
 func judgeSaves(verdicts []verdict) {

@@ -53,6 +53,8 @@ const (
 	maxWeight         = 12
 	// weightOfRepeated is the weight of a value that occurs several times in its list, such as a free seat.
 	weightOfRepeated = 2
+	// weightOfGroup is the weight of which entries are in one list of a list, besides the entries.
+	weightOfGroup = 2
 	// longText is the length in bytes from which a text is compared by its words.
 	longText = 32
 	// firstOfUndivided is the first letter of the scripts of East Asia.
@@ -253,7 +255,7 @@ func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
 			case isLong(e), !inList && e.Kind() == tree.Object && identity == 0:
 				d.element(e, step(place, elementKey), before)
 			case e.Kind() == tree.Array:
-				d.part(step(place, step(e.Hash(), wholeKey)), weightOfRepeated) // which of its entries are in one list
+				d.part(step(place, step(e.Hash(), wholeKey)), weightOfGroup)
 			}
 		}
 	case isLong(v):

@@ -26,7 +26,7 @@ type Sent struct {
 type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
-	Lean      int    // how much content shows that several clients work on the document, in quarters of a bit; below 0: that one is alone
+	Lean      int    // how much content shows that several clients work on the document; Bit is the unit. Below 0: that one is alone
 	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it

@@ -33,7 +33,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		now := *e.Patterns
 		t.patterns = &now
 	}
-	t.quiet, t.alone = e.Crowd.IsQuiet(), e.Crowd.Alone()
+	t.crowd = e.Crowd
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
@@ -70,7 +70,7 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 		ranked[i] = cs[i].Candidate
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
-		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.quiet, Alone: t.alone, Misled: t.inTrace && !t.traced,
+		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(), Misled: t.inTrace && !t.traced,
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest

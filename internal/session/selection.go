@@ -25,9 +25,8 @@ type selection struct {
 	threaded   bool
 	soleHolder bool // no other client holds the copy that has the given numbers
 
-	quiet    bool           // little shows that several clients work on the document
-	alone    int            // how much content has shown that one client is alone, in bits
-	patterns *rank.Patterns // of what clients of the session have changed before; nil: not known
+	crowd    viewcache.Crowd // whether several clients of the session work on the document
+	patterns *rank.Patterns  // of what clients of the session have changed before; nil: not known
 
 	client       context.Context // of the request; nil: the call never waits
 	attempt      *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited

@@ -1,6 +1,10 @@
 package viewcache
 
-import "testing"
+import (
+	"testing"
+
+	"optimist/internal/rank"
+)
 
 func TestWhatIsKnownOfACrowdFadesAndTurns(t *testing.T) {
 	var c Crowd
@@ -22,13 +26,13 @@ func TestWhatIsKnownOfACrowdFadesAndTurns(t *testing.T) {
 		t.Errorf("what shows nothing makes nobody alone: %d", c)
 	}
 	for range 1000 {
-		c.Lean(-bit)
+		c.Lean(-rank.Bit)
 	}
 	if c.Alone() != 4 {
 		t.Errorf("the evidence has its bounds: %d bits", c.Alone())
 	}
 	for range 3 { // content that leaves little doubt
-		c.Lean(16 * bit)
+		c.Lean(16 * rank.Bit)
 	}
 	if c.IsQuiet() || c.Alone() != 0 {
 		t.Errorf("three such writes show a crowd: %d", c)

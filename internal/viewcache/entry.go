@@ -219,15 +219,14 @@ type Entry struct {
 	NewestRead, NewestView uint64
 }
 
-// Crowd says how much shows that several of the session's clients write a document, in quarters of a bit. Below zero, it shows that one
-// client is alone.
+// Crowd says how much shows that several of the session's clients write a document, in the unit of rank.Choice.Lean. Below zero, it shows
+// that one client is alone.
 type Crowd int8
 
 const (
-	bit                       = 4
-	mostCrowded, leastCrowded = 16 * bit, -4 * bit
-	quiet                     = 8 * bit
-	fading                    = bit / 2
+	mostCrowded, leastCrowded = 16 * rank.Bit, -4 * rank.Bit
+	quiet                     = 8 * rank.Bit
+	fading                    = rank.Bit / 2
 )
 
 // Meet notes that several clients are at work.
@@ -249,7 +248,7 @@ func (c *Crowd) Fade() {
 func (c Crowd) IsQuiet() bool { return c <= quiet }
 
 // Alone is how much shows that one client is alone, in bits.
-func (c Crowd) Alone() int { return max(0, -int(c)) / bit }
+func (c Crowd) Alone() int { return max(0, -int(c)) / rank.Bit }
 
 // IsNewestRead reports whether some client has read what the session wrote last.
 func (e *Entry) IsNewestRead() bool {

@@ -97,20 +97,25 @@ func TestAWriteThatWasSentAndHasNoAnswerIsUnknown(t *testing.T) {
 	}
 }
 
-// How many changes a shared write held is known when somebody's base is looked for. A change that the document had already isn't one.
-func TestASharedWriteSaysHowManyChangesItHeld(t *testing.T) {
-	w := newWorld(t, "rules: [{name: r, merge: {paths: {/n: sum}}}]")
-	var held []int
+// newWorldOfHeld is a world with a count that is summed. held is how many changes the candidates of the last choice held.
+func newWorldOfHeld(t *testing.T) (w *world, held *[]int) {
+	w, held = newWorld(t, "rules: [{name: r, merge: {paths: {/n: sum}}}]"), new([]int)
 	w.store = session.New(session.Options{Rank: func(cs []rank.Candidate, sent rank.Sent) rank.Choice {
-		held = held[:0]
+		*held = (*held)[:0]
 		for _, c := range cs {
-			held = append(held, c.Changes)
+			*held = append(*held, c.Changes)
 		}
 		return rank.Likeliest(cs, sent)
 	}})
 	w.start(Options{})
 	w.put("1", `{"n":0}`)
 	w.warm("1")
+	return w, held
+}
+
+// How many changes a shared write held is known when somebody's base is looked for. A change that the document had already isn't one.
+func TestASharedWriteSaysHowManyChangesItHeld(t *testing.T) {
+	w, held := newWorldOfHeld(t)
 	bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":0}`, `{"n":1}`}
 	for range bodies {
 		w.stranger().read("1")
@@ -121,7 +126,59 @@ func TestASharedWriteSaysHowManyChangesItHeld(t *testing.T) {
 		}
 	}
 	last := w.stranger().read("1")
-	if w.stranger().save("1", strings.Replace(last, "3", "4", 1)); last != `{"n":3}` || !slices.Contains(held, 2) {
-		t.Errorf("%s, and the candidates' changes are %v", last, held)
+	if w.stranger().save("1", strings.Replace(last, "3", "4", 1)); last != `{"n":3}` || !slices.Contains(*held, 2) {
+		t.Errorf("%s, and the candidates' changes are %v", last, *held)
 	}
+}
+
+// It is known after a split, and after a conflict, too.
+func TestASplitWriteSaysHowManyChangesItHeld(t *testing.T) {
+	look := func(w *world, n int) {
+		for range 2 {
+			w.stranger().read("1")
+		}
+		w.stranger().save("1", fmt.Sprintf(`{"n":%d}`, n+1))
+	}
+	t.Run("a member that the engine refuses", func(t *testing.T) {
+		w, held := newWorldOfHeld(t)
+		bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":0,"poison":1}`, `{"n":1}`}
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" && strings.Contains(string(r.Body), "poison") {
+				return answering(400, `{"error":{"type":"mapper_parsing_exception"},"status":400}`), nil
+			}
+			return nil, nil
+		}
+		for range bodies {
+			w.stranger().read("1")
+		}
+		w.queued(len(bodies), func(i int) result { return w.stranger().save("1", bodies[i]) })
+		look(w, 3)
+		t.Log(w.stored("1"), *held)
+		if slices.Max(*held) > 1 { // each went alone
+			t.Errorf("%v", *held)
+		}
+	})
+	t.Run("a conflict", func(t *testing.T) {
+		w, held := newWorldOfHeld(t)
+		writes := 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if isWrite(r) {
+				if writes++; writes == 2 { // the shared one
+					w.put("1", `{"n":10}`)
+				}
+			}
+			return nil, nil
+		}
+		bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":1}`, `{"n":1}`}
+		for range bodies {
+			w.stranger().read("1")
+		}
+		w.queued(len(bodies), func(i int) result { return w.stranger().save("1", bodies[i]) })
+		w.engine.before = nil
+		look(w, 13)
+		t.Log(w.stored("1"), *held)
+		if slices.Max(*held) != 3 {
+			t.Errorf("%v", *held)
+		}
+	})
 }

@@ -3,15 +3,10 @@ package write
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"optimist/internal/rank"
-	"optimist/internal/session"
-	"optimist/internal/upstream"
 )
 
 // Two people edit one document by turns, in any order, and see the stored document as soon as they have saved. Each sets fields of its own only, and
@@ -130,71 +125,4 @@ func TestWhatALoneClientSendsIsStored(t *testing.T) {
 			}
 		})
 	}
-}
-
-// It is known after a split, and after a conflict.
-func TestARevisionKnowsHowManyChangesItHolds(t *testing.T) {
-	setup := func(t *testing.T) (*world, *[]int) {
-		w := newWorld(t, "rules: [{name: r, merge: {paths: {/n: sum}}}]")
-		held := new([]int)
-		w.store = session.New(session.Options{Rank: func(cs []rank.Candidate, sent rank.Sent) rank.Choice {
-			*held = (*held)[:0]
-			for _, c := range cs {
-				*held = append(*held, c.Changes)
-			}
-			return rank.Likeliest(cs, sent)
-		}})
-		w.start(Options{})
-		w.put("1", `{"n":0}`)
-		w.warm("1")
-		return w, held
-	}
-	look := func(w *world, n int) {
-		for range 2 {
-			w.stranger().read("1")
-		}
-		w.stranger().save("1", fmt.Sprintf(`{"n":%d}`, n+1))
-	}
-	t.Run("a member that the engine refuses", func(t *testing.T) {
-		w, held := setup(t)
-		bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":0,"poison":1}`, `{"n":1}`}
-		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-			if r.Method == "PUT" && strings.Contains(string(r.Body), "poison") {
-				return answering(400, `{"error":{"type":"mapper_parsing_exception"},"status":400}`), nil
-			}
-			return nil, nil
-		}
-		for range bodies {
-			w.stranger().read("1")
-		}
-		w.queued(len(bodies), func(i int) result { return w.stranger().save("1", bodies[i]) })
-		look(w, 3)
-		t.Log(w.stored("1"), *held)
-		if slices.Max(*held) > 1 { // each went alone
-			t.Errorf("%v", *held)
-		}
-	})
-	t.Run("a conflict", func(t *testing.T) {
-		w, held := setup(t)
-		writes := 0
-		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-			if isWrite(r) {
-				if writes++; writes == 2 { // the shared one
-					w.put("1", `{"n":10}`)
-				}
-			}
-			return nil, nil
-		}
-		bodies := []string{`{"n":1}`, `{"n":1}`, `{"n":1}`, `{"n":1}`}
-		for range bodies {
-			w.stranger().read("1")
-		}
-		w.queued(len(bodies), func(i int) result { return w.stranger().save("1", bodies[i]) })
-		w.engine.before = nil
-		look(w, 13)
-		t.Log(w.stored("1"), *held)
-		if slices.Max(*held) != 3 {
-			t.Errorf("%v", *held)
-		}
-	})
 }

@@ -14,48 +14,64 @@ func people() []*shape {
 	}
 }
 
+// known are entries that are known by two members together: one for each pair of values. Clients change a third member of them.
+func known(names [3]string, as, bs []any, value any) (entries []any) {
+	for _, a := range as {
+		for _, b := range bs {
+			entries = append(entries, map[string]any{names[0]: a, names[1]: b, names[2]: value})
+		}
+	}
+	return entries
+}
+
+// entryOf returns an entry of a list, by chance; nil: the list is empty.
+func (c *change) entryOf(d map[string]any, name string) map[string]any {
+	some := list(d[name])
+	if len(some) == 0 {
+		return nil
+	}
+	return object(some[c.IntN(len(some))])
+}
+
+// flip turns a flag, unless there is nothing to turn it in.
+func flip(entry map[string]any, flag string) {
+	if entry != nil {
+		entry[flag] = entry[flag] != true
+	}
+}
+
 func cinema() *shape {
 	return &shape{name: "cinema",
 		seed: func(*change) map[string]any {
-			var some []any
-			for r := range 4 {
-				for s := range 8 {
-					some = append(some, map[string]any{"row": num(int64(r + 1)), "seat": num(int64(s + 1)), "free": true})
-				}
+			var rows, seats []any
+			for r := range int64(4) {
+				rows = append(rows, num(r+1))
 			}
-			return map[string]any{"film": "x", "seats": some}
+			for s := range int64(8) {
+				seats = append(seats, num(s+1))
+			}
+			return map[string]any{"film": "x", "seats": known([3]string{"row", "seat", "free"}, rows, seats, true)}
 		},
-		edit: func(c *change, d map[string]any) {
-			some := list(d["seats"])
-			if len(some) == 0 {
-				return
-			}
-			s := object(some[c.IntN(len(some))])
-			s["free"] = s["free"] != true
-		}}
+		edit: func(c *change, d map[string]any) { flip(c.entryOf(d, "seats"), "free") },
+	}
 }
 
 func rooms() *shape {
 	return &shape{name: "rooms",
 		seed: func(*change) map[string]any {
-			var some []any
-			for _, r := range []string{"Ada", "Bell", "Curie"} {
-				for h := range 9 {
-					some = append(some, map[string]any{"room": r, "at": fmt.Sprintf("%02d:00", 9+h), "by": nil})
-				}
+			rooms, hours := []any{"Ada", "Bell", "Curie"}, []any(nil)
+			for h := range 9 {
+				hours = append(hours, fmt.Sprintf("%02d:00", 9+h))
 			}
-			return map[string]any{"day": "2026-01-07", "slots": some}
+			return map[string]any{"day": "2026-01-07", "slots": known([3]string{"room", "at", "by"}, rooms, hours, nil)}
 		},
 		edit: func(c *change, d map[string]any) {
-			some := list(d["slots"])
-			if len(some) == 0 {
-				return
-			}
-			me := fmt.Sprintf("u%d", c.worker)
-			s := object(some[c.IntN(len(some))])
-			if s["by"] == me {
+			me, s := fmt.Sprintf("u%d", c.worker), c.entryOf(d, "slots")
+			switch {
+			case s == nil:
+			case s["by"] == me:
 				s["by"] = nil
-			} else {
+			default:
 				s["by"] = me
 			}
 		}}
@@ -64,43 +80,24 @@ func rooms() *shape {
 func sizes() *shape {
 	return &shape{name: "sizes",
 		seed: func(*change) map[string]any {
-			var some []any
-			for _, p := range []string{"shirt", "coat", "sock"} {
-				for _, s := range []string{"S", "M", "L", "XL"} {
-					some = append(some, map[string]any{"product": p, "size": s, "qty": num(5)})
-				}
-			}
-			return map[string]any{"shop": "x", "lines": some}
+			products, sizes := []any{"shirt", "coat", "sock"}, []any{"S", "M", "L", "XL"}
+			return map[string]any{"shop": "x", "lines": known([3]string{"product", "size", "qty"}, products, sizes, num(5))}
 		},
 		edit: func(c *change, d map[string]any) {
-			some := list(d["lines"])
-			if len(some) == 0 {
-				return
+			if s := c.entryOf(d, "lines"); s != nil {
+				s["qty"] = num(c.Int64N(12))
 			}
-			s := object(some[c.IntN(len(some))])
-			s["qty"] = num(c.Int64N(12))
 		}}
 }
 
 func ports() *shape {
 	return &shape{name: "ports",
 		seed: func(*change) map[string]any {
-			var some []any
-			for _, p := range []string{"web1", "web2", "db1"} {
-				for _, s := range []int64{22, 80, 443, 9200} {
-					some = append(some, map[string]any{"host": p, "port": num(s), "up": true})
-				}
-			}
-			return map[string]any{"site": "x", "checks": some}
+			hosts, ports := []any{"web1", "web2", "db1"}, []any{num(22), num(80), num(443), num(9200)}
+			return map[string]any{"site": "x", "checks": known([3]string{"host", "port", "up"}, hosts, ports, true)}
 		},
-		edit: func(c *change, d map[string]any) {
-			some := list(d["checks"])
-			if len(some) == 0 {
-				return
-			}
-			s := object(some[c.IntN(len(some))])
-			s["up"] = s["up"] != true
-		}}
+		edit: func(c *change, d map[string]any) { flip(c.entryOf(d, "checks"), "up") },
+	}
 }
 
 func shortFields() *shape {
@@ -139,8 +136,7 @@ func checkboxes() *shape {
 			return d
 		},
 		edit: func(c *change, d map[string]any) {
-			k := fmt.Sprintf("opt%d", c.IntN(12))
-			d[k] = d[k] != true
+			flip(d, fmt.Sprintf("opt%d", c.IntN(12)))
 		}}
 }
 
@@ -258,14 +254,13 @@ func notesEpoch() *shape {
 			return map[string]any{"list": "x", "notes": ps}
 		},
 		edit: func(c *change, d map[string]any) {
-			ps := list(d["notes"])
-			if len(ps) == 0 {
+			p := c.entryOf(d, "notes")
+			if p == nil {
 				return
 			}
-			p := object(ps[c.IntN(len(ps))])
 			p["at"] = num(1_700_000_000_000 + int64(c.now/1_000_000) + 100)
 			if c.IntN(2) == 0 {
-				p["done"] = p["done"] != true
+				flip(p, "done")
 			} else {
 				p["prio"] = num(c.Int64N(3))
 			}
