@@ -78,6 +78,9 @@ func TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame(t *testing.T) {
 	log := &enginetest.Log{}
 	w := &world{t: t, direct: engine, app: runningWith(t, Options{Config: c, Log: slog.New(slog.NewTextHandler(log, nil))})}
 	w.proxied = w.app.URL()
+	if !log.Contains("the temporary folder (TMPDIR) can't be used") || !log.Contains(folder) {
+		t.Errorf("the log of the start doesn't say that the folder can't be used:\n%s", log)
+	}
 	a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(9000))
 	var done int
 	reason := gjson.Get(a.Body, "error.reason").Str

@@ -128,6 +128,10 @@ func (a *App) openSessions(c *config.Config) error {
 		doors.Journals = a.journals
 	}
 	a.interceptor = intercept.New(doors)
+	if err := intercept.CheckSpool(); err != nil {
+		a.log.Warn("the temporary folder (TMPDIR) can't be used: large bulks with many items will break off (answer_not_kept)",
+			obs.KeyError, err.Error())
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 )
@@ -17,17 +18,36 @@ type spool struct {
 // spoolMemory is how many bytes a spool keeps in memory.
 const spoolMemory = 1 << 20
 
+// CheckSpool reports why no spool can have a file now: the answer to a large bulk would find no place.
+func CheckSpool() error {
+	f, err := nameless()
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte{0})
+	return errors.Join(err, f.Close())
+}
+
+// nameless opens a file in the temporary folder, and takes its name away.
+func nameless() (*os.File, error) {
+	f, err := os.CreateTemp("", "optimist-bulk-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // Write implements io.Writer. Its error is that of the disk, which has no room, for example. Nothing may be written after it.
 func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && len(s.memory)+len(p) > spoolMemory {
-		f, err := os.CreateTemp("", "optimist-bulk-")
+		f, err := nameless()
 		if err != nil {
 			return 0, err
 		}
 		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
-			return 0, err
-		}
 		if _, err := f.Write(s.memory); err != nil {
 			return 0, err
 		}
