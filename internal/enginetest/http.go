@@ -81,7 +81,7 @@ func Ask(t testing.TB, method, url, body string, fields ...string) Answer {
 	return a
 }
 
-// Try is Ask, but for the end of the test.
+// Try is Ask, but for the end of the test. An answer with a body has to have one Content-Type.
 func Try(t testing.TB, method, url, body string, fields ...string) (a Answer) {
 	t.Helper()
 	var r io.Reader
@@ -102,5 +102,8 @@ func Try(t testing.TB, method, url, body string, fields ...string) (a Answer) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
+	if types := res.Header.Values("Content-Type"); len(types) > 1 || len(types) == 0 && len(text) > 0 {
+		t.Errorf("%s %s: the answer has %d Content-Type fields, and clients read it only with one: %q", method, url, len(types), types)
+	}
 	return Answer{res.StatusCode, string(text), res.Header, err}
 }

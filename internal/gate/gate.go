@@ -40,7 +40,7 @@ type Protected struct {
 // Refusal is the answer to a write that locks refuse.
 type Refusal struct {
 	Status int
-	Fields []wire.Field
+	Fields []wire.Field // all of them, the Content-Type too
 	Body   []byte
 	Reason string // a token of the outcome: outcome.ReasonLocked and so on
 }
@@ -100,9 +100,7 @@ func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *res
 	if refused == nil {
 		return nil, ""
 	}
-	a := respond.Own(refused.Status, refused.Body)
-	a.Fields = append(a.Fields, refused.Fields...)
-	return a, refused.Reason
+	return respond.Own(refused.Status, refused.Fields, refused.Body), refused.Reason
 }
 
 // ReadsPath reports whether a field of a rule's documents says which locks protect them.

@@ -145,14 +145,15 @@ func Written(d Document, rev doc.Revision, result string) *Answer {
 	return own(status, append(b, '}'))
 }
 
-func own(status int, body []byte) *Answer {
+// own is an answer of optimist's in JSON.
+func own(status int, body []byte) *Answer { return Own(status, []wire.Field{JSON}, body) }
+
+// Own is an answer of optimist's with those fields, its Content-Type among them.
+func Own(status int, fields []wire.Field, body []byte) *Answer {
 	a := &Answer{Status: status, Body: body, Own: true}
-	a.Fields = append(a.fields[:0], JSON)
+	a.Fields = append(a.fields[:0], fields...)
 	return a
 }
-
-// Own is an answer of optimist's, in JSON.
-func Own(status int, body []byte) *Answer { return own(status, body) }
 
 // Error is an error in the engine's shape.
 func Error(status int, kind, reason string) *Answer {
