@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"optimist/internal/upstream"
 )
 
 // silent is an engine that reads requests and says nothing; it reports when its connection ends.
@@ -123,6 +125,35 @@ func TestStopTellsClientsWhatBecameOfTheirRequests(t *testing.T) {
 	server.Close()
 	wantError(t, c.answer("PUT"), 504, TypeUnknown)
 	c.gone()
+}
+
+// TestARequestThatTakesAStopForALeaveIsAnswered: whoever sees only that a context has ended gives up as for a client that has left.
+func TestARequestThatTakesAStopForALeaveIsAnswered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err    error
+		status int
+		kind   string
+	}{
+		"cancelled":               {context.Canceled, 503, TypeStopped},
+		"cancelled after sending": {&upstream.Error{Class: upstream.Cancelled, Sent: true, Err: context.Canceled}, 504, TypeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entered := make(chan struct{})
+			addr, server := newProxy(t, newStub(t, nil), func(o *Options) {
+				o.Intercept = func(x *Exchange) bool {
+					close(entered)
+					<-x.Context().Done()
+					x.Fail(tt.err)
+					return true
+				}
+			})
+			c := dial(t, addr)
+			c.send(lines("DELETE /a/_doc/1 HTTP/1.1", "Host: h"))
+			wait(t, entered, "the interceptor")
+			server.Close()
+			wantError(t, c.answer("DELETE"), tt.status, tt.kind)
+		})
+	}
 }
 
 // TestClientThatLeavesBehindUnreadBytesIsNoticed is about a client that gave up an upload which the engine doesn't take: what it

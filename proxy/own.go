@@ -1,6 +1,12 @@
 package proxy
 
-import "optimist/internal/wire"
+import (
+	"context"
+	"errors"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
 
 // AnswerOwn is Answer for an answer that doesn't come from the engine. It adds the field by which clients recognise their
 // engine, if this engine sends it.
@@ -33,6 +39,9 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 		return
 	}
 	f := FailureOf(err, x.isRead())
+	if f == nil && errors.Is(context.Cause(x.c.ctx), ErrStopped) {
+		f = FailureOf(stopped(err), x.isRead())
+	}
 	if f == nil {
 		x.broken = true
 		return
@@ -45,6 +54,18 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
 	}
 	_ = x.AnswerOwn(failure.Status, fields, failure.Append(nil))
+}
+
+// stopped is the error of a request whose context has ended because the Server was closed. Whoever only looked whether the context has
+// ended takes that for a client that left, and this one waits for its answer.
+func stopped(err error) error {
+	var up *upstream.Error
+	if !errors.As(err, &up) {
+		return ErrStopped
+	}
+	e := *up
+	e.Err = ErrStopped
+	return &e
 }
 
 // The field by which Elasticsearch's own clients know it, and refuse answers without it.

@@ -317,10 +317,11 @@ func (s *Server) checkDrained() {
 	}
 }
 
-// Close ends everything at once: listeners, connections and the requests on them. It returns when all goroutines have
-// ended; an interceptor that doesn't heed Exchange.Context holds it up.
-func (s *Server) Close() {
+// Stop ends everything at once: listeners, connections and the requests on them. It waits for nothing. Clients get their answers while
+// Close waits.
+func (s *Server) Stop() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
 	s.cancel(ErrStopped)
 	for ln := range s.listeners {
@@ -329,6 +330,11 @@ func (s *Server) Close() {
 	for _, c := range s.conns {
 		c.stop()
 	}
-	s.mu.Unlock()
+}
+
+// Close is Stop, and returns when all goroutines have ended. An interceptor that doesn't heed Exchange.Context holds it up, and so does a
+// write that is out at the engine: Set.HangUp ends that.
+func (s *Server) Close() {
+	s.Stop()
 	s.wg.Wait()
 }

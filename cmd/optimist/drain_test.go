@@ -1,12 +1,18 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"optimist/internal/enginetest"
 )
 
 // TestSIGTERMCutsNoRequest: readiness goes first, then the listener, and the request under way is answered.
@@ -91,4 +97,94 @@ func TestDrainTimeoutEndsTheWait(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	r.log.Wait(t, "ended, requests were cut.*drain.timeout")
+}
+
+// stuckEngine is an engine with two documents that answers no write of one. arrived gets one value for each such write.
+func stuckEngine(t *testing.T) (url string, arrived <-chan struct{}) {
+	engine, came := enginetest.Serve(t), make(chan struct{}, 64)
+	for _, index := range []string{"shop", "marked"} {
+		enginetest.Ask(t, "PUT", engine+"/"+index+"/_doc/1", `{"n":0}`)
+	}
+	writes := regexp.MustCompile(`^/(shop|marked)/(_doc/1|_update/1|_update_by_query)$|_bulk$`)
+	return enginetest.Between(t, engine, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "GET" || !writes.MatchString(r.URL.Path) {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the server doesn't notice that optimist hangs up
+		came <- struct{}{}
+		<-r.Context().Done()
+		return true
+	}), came
+}
+
+// TestAWriteThatWaitsForTheEngineEndsWithTheDrain: nobody knows what became of the write, and its client is told so. Each way on which writes
+// go to the engine ends, those on which a write outlasts its client, too.
+func TestAWriteThatWaitsForTheEngineEndsWithTheDrain(t *testing.T) {
+	for name, write := range map[string]struct {
+		method, path, body string
+		fields             []string
+		items              bool // each item of the answer has its own status
+	}{
+		"PUT":         {method: "PUT", path: "/shop/_doc/1", body: `{"n":1}`},
+		"PATCH":       {method: "PATCH", path: "/shop/_doc/1", body: `{"n":1}`, fields: []string{"Content-Type", "application/merge-patch+json"}},
+		"_update":     {method: "POST", path: "/shop/_update/1", body: `{"doc":{"n":1}}`},
+		"script":      {method: "POST", path: "/shop/_update/1", body: `{"script":"ctx._source.n=1"}`},
+		"bulk":        {method: "POST", path: "/_bulk", body: `{"index":{"_index":"shop","_id":"1"}}` + "\n{}\n", items: true},
+		"unguarded":   {method: "POST", path: "/shop/_update_by_query", body: `{}`},
+		"key":         {method: "PUT", path: "/shop/_doc/1", body: `{"n":1}`, fields: []string{"Idempotency-Key", "k"}},
+		"with a mark": {method: "PUT", path: "/marked/_doc/1", body: `{"n":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, arrived := stuckEngine(t)
+			r := serveFor(t, url, "drain: {delay: 0, timeout: 50ms}\nrules: [{name: m, match: {index: [marked]}, write_id: _w}, {name: all}]\n")
+			r.log.Wait(t, "the engine answers")
+			answer := make(chan enginetest.Answer, 1)
+			go func() {
+				answer <- enginetest.Try(t, write.method, "http://"+r.data+write.path, write.body, write.fields...)
+			}()
+			<-arrived
+			r.signals <- syscall.SIGTERM
+			if status := r.end(t); status != exitFailed {
+				t.Errorf("status %d", status)
+			}
+			a := <-answer
+			if a.Err != nil || !strings.Contains(a.Body, "unknown_outcome") || !write.items && a.Status != http.StatusGatewayTimeout {
+				t.Errorf("the client gets %d %s [%s] %v", a.Status, a.Body, a.Outcome(), a.Err)
+			}
+		})
+	}
+}
+
+// TestEveryClientIsAnsweredWhenTheDrainIsCut: the change of one is out at the engine, and those of the others wait for it, and for each other.
+func TestEveryClientIsAnsweredWhenTheDrainIsCut(t *testing.T) {
+	url, arrived := stuckEngine(t)
+	r := serveFor(t, url, "drain: {delay: 0}\nlog: {level: debug}\n")
+	r.log.Wait(t, "the engine answers")
+	const clients = 8
+	answers := make(chan enginetest.Answer, clients)
+	for n := range clients {
+		go func() {
+			answers <- enginetest.Try(t, "PATCH", "http://"+r.data+"/shop/_doc/1", fmt.Sprintf(`{"n%d":1}`, n), "Content-Type",
+				"application/merge-patch+json")
+		}()
+	}
+	<-arrived
+	enginetest.Wait(t, "all clients", func() bool {
+		_, metrics := r.get(t, "/metrics")
+		return strings.Contains(metrics, fmt.Sprintf("\noptimist_connections %d\n", clients))
+	})
+	r.signals <- syscall.SIGTERM
+	r.log.Wait(t, "listener closed, finishing requests")
+	again := time.AfterFunc(2*echo, func() { r.signals <- syscall.SIGTERM })
+	defer again.Stop()
+	if status := r.end(t); status != exitFailed {
+		t.Errorf("status %d", status)
+	}
+	for range clients {
+		a := <-answers
+		unknown := a.Status == http.StatusGatewayTimeout && strings.Contains(a.Body, "unknown_outcome")
+		if a.Err != nil || !unknown && !(a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, "shutting_down")) {
+			t.Errorf("a client gets %d %s [%s] %v", a.Status, a.Body, a.Outcome(), a.Err)
+		}
+	}
 }

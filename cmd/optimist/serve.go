@@ -58,7 +58,8 @@ func (c *serveCmd) Run(p *process) error {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	s.deaf = func() { signal.Stop(signals) }
+	defer s.deaf()
 	return s.untilEnd(p.ctx, signals)
 }
 
@@ -70,6 +71,7 @@ type service struct {
 	load    func() (*config.Config, *rule.Set, error) // reads the configuration again
 	changes <-chan struct{}                           // of its file
 	unwatch func()
+	deaf    func() // leaves signals to the system: the next one ends the process, whatever it is waiting for
 	reserve []byte // see limitMemory
 }
 
@@ -222,6 +224,7 @@ func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
 			select {
 			case sig := <-signals:
 				if sig != syscall.SIGHUP && time.Since(ordered) > echo {
+					s.deaf()
 					cut(errSecondSignal)
 				}
 			case <-ctx.Done():
@@ -230,6 +233,9 @@ func (s *service) drain(signals <-chan os.Signal, interactive bool) error {
 		}
 	}()
 	if err := s.Drain(ctx, interactive); err != nil {
+		if time.Since(ordered) > echo {
+			s.deaf()
+		}
 		return &exitError{status: exitFailed}
 	}
 	return nil

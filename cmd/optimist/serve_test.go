@@ -42,6 +42,7 @@ func serveFor(t *testing.T, upstream, content string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.deaf = func() {}
 	go func() { r.ended <- s.untilEnd(t.Context(), r.signals) }()
 	r.data = r.log.Wait(t, `msg=serving addr=(\S+)`)
 	r.admin = r.log.Wait(t, `msg=serving addr=\S+ admin=(\S+)`)

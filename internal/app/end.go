@@ -14,9 +14,7 @@ import (
 func (a *App) Close() {
 	a.cancel()
 	a.beside.Wait()
-	if a.door != nil {
-		a.door.Close()
-	}
+	a.closeDoor()
 	if a.locks != nil {
 		a.locks.Close()
 	}
@@ -42,6 +40,17 @@ func (a *App) Close() {
 	if a.engine != nil {
 		_ = a.engine.Close() // it holds nothing that could be lost by it
 	}
+}
+
+// closeDoor ends the requests that are under way. Their clients are told what is known of them: a write that is out at the engine outlasts
+// its client, and isn't waited for any more.
+func (a *App) closeDoor() {
+	if a.door == nil {
+		return
+	}
+	a.door.Stop()
+	a.nodes.HangUp()
+	a.door.Close()
 }
 
 // ErrCut reports an end that cut requests.
@@ -82,7 +91,7 @@ func (a *App) Drain(ctx context.Context, now bool) error {
 
 func (a *App) cut(why error) error {
 	_, active := a.door.Connections()
-	a.door.Close()
+	a.closeDoor()
 	if active == 0 {
 		a.log.Info("ended", obs.KeyReason, why.Error())
 		return nil

@@ -46,17 +46,21 @@ func (t TLS) load() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// dial makes one connection. Its errors are *ConnectError, or that of ctx.
+// dial makes one connection. Its errors are *ConnectError, that of ctx, or ErrClosed.
 func (n *node) dial(ctx context.Context) (*conn, error) {
 	timeout := n.set.cfg.ConnectTimeout
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	defer context.AfterFunc(n.set.ctx, cancel)()
 	begun := time.Now()
 	c, err := n.connect(limited)
+	if err != nil && n.set.ctx.Err() != nil {
+		err = ErrClosed
+	}
 	if err != nil && overdue(ctx) {
 		<-ctx.Done()
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && n.set.ctx.Err() == nil {
 		err = connectError(err, limited.Err() != nil, timeout)
 	}
 	n.set.cfg.Hooks.Dialed.Call(n.url, time.Since(begun), err)

@@ -28,8 +28,8 @@ var (
 	ErrBusy = errors.New("no free connection")
 	// ErrLimited is the reason of a NotSent of a write whose turn didn't come, because the engine has too much to do.
 	ErrLimited = errors.New("the engine has too much to do, and the write's turn didn't come in time")
-	// ErrClosed is the reason of a NotSent after Set.Close.
-	ErrClosed = errors.New("upstream closed")
+	// ErrClosed is the reason of a NotSent after Set.Close, and of an exchange under way that fails after Set.HangUp.
+	ErrClosed = errors.New("the connections to the engine are closed")
 )
 
 // Class says what a failed exchange means for the request.

@@ -332,8 +332,11 @@ func (x *Exchange) failure(c *conn, class Class, err error) *Error {
 	x.mu.Lock()
 	aborted := x.aborted
 	x.mu.Unlock()
-	if aborted {
+	switch {
+	case aborted, x.ctx.Err() != nil:
 		e.Class, e.Err = Cancelled, x.stopReason()
+	case e.Class != TooLarge && e.Class != Body && x.set.ctx.Err() != nil:
+		e.Err = ErrClosed
 	}
 	e.Sent = x.sent > 0
 	return e

@@ -32,6 +32,15 @@ func New(cfg Config) (*Set, error) {
 	return s, nil
 }
 
+// HangUp ends all exchanges that are under way, those that outlast their clients, too. The engine may carry out what was sent: such
+// exchanges fail as Lost, with ErrClosed as their reason. New ones fail with ErrClosed. Close is still to be called.
+func (s *Set) HangUp() {
+	s.cancel()
+	for _, n := range s.nodes {
+		n.hangUp()
+	}
+}
+
 // Close ends the health checks and closes idle connections. Exchanges under way go on; their connections are closed when
 // they finish. New ones fail with ErrClosed.
 func (s *Set) Close() {

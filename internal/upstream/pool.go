@@ -38,7 +38,8 @@ type pool struct {
 // user is who uses a connection, or a place for one that is being dialled.
 type user struct {
 	client share.Client
-	at     int // in pool.users
+	at     int   // in pool.users
+	conn   *conn // nil while it is dialled
 }
 
 // waiter is a request that waits for a connection.
@@ -60,6 +61,7 @@ func (p *pool) dismiss(u *user) {
 	p.users[u.at].at = u.at
 	p.users[last] = nil
 	p.users = p.users[:last]
+	u.conn = nil
 }
 
 // fits reports whether a client may have one more connection of total.
@@ -158,7 +160,7 @@ func (p *pool) place(u *user, fresh bool, total int) (c *conn) {
 	}
 	c, p.idle[last] = p.idle[last], nil
 	p.idle = p.idle[:last]
-	c.user = u
+	c.user, u.conn = u, c
 	return c
 }
 
@@ -211,7 +213,14 @@ func (n *node) open(ctx context.Context, u *user) (*conn, error) {
 		n.freePlace(u)
 		return nil, err
 	}
-	c.user = u
+	n.pool.Lock()
+	c.user, u.conn = u, c
+	closed := n.pool.closed
+	n.pool.Unlock()
+	if closed { // since it was dialled: hangUp didn't see it
+		n.drop(c)
+		return nil, ErrClosed
+	}
 	return c, nil
 }
 
@@ -307,6 +316,18 @@ func (n *node) prune(gone func(*conn) bool) {
 	}
 	clear(p.idle[len(kept):])
 	p.idle = kept
+}
+
+// hangUp closes all connections, also those in use.
+func (n *node) hangUp() {
+	n.close()
+	n.pool.Lock()
+	defer n.pool.Unlock()
+	for _, u := range n.pool.users {
+		if u.conn != nil {
+			_ = u.conn.raw.Close()
+		}
+	}
 }
 
 // close closes the idle connections, and those that are in use when they come back.

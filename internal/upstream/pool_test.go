@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"optimist/internal/share"
+	"optimist/internal/wire"
 )
 
 func TestOpenConnectionsAreBounded(t *testing.T) {
@@ -249,6 +250,36 @@ func TestCloseEndsWaitersAndLetsExchangesFinish(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	set.Close() // twice is harmless
+}
+
+// TestHangUpEndsEverything: what was sent may have been carried out, also where it outlasts its client. A read isn't sent again.
+func TestHangUpEndsEverything(t *testing.T) {
+	read := make(chan struct{})
+	s := newStub(t, func(p *peer) {
+		for p.head() != nil {
+			read <- struct{}{}
+		}
+	})
+	for name, request := range map[string]*Request{"write": put("{}"), "read": get()} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet(t, nil, s.url)
+			ended := make(chan error)
+			go func() {
+				_, err := set.Do(wire.Last(context.Background()), request)
+				ended <- err
+			}()
+			<-read
+			set.HangUp()
+			err := <-ended
+			if lost := errors.Is(err, ErrLost); !errors.Is(err, ErrClosed) || lost == request.Repeatable {
+				t.Error(err)
+			}
+			fails(t, set, put("{}"), NotSent)
+			if st := set.Nodes()[0]; st.Open != 0 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
 }
 
 // A client whose requests the engine doesn't answer takes most connections. The next one finds a place, and gets what becomes free first.
