@@ -67,8 +67,9 @@ type App struct {
 	notes       *notefile.Book // nil: there is none
 	learner     *learn.Learner
 	letters     *deadletter.Desk
-	undo        *undo.Store // nil: nothing is undone
-	atEnd       []func()    // called by Close, the last one first
+	folder      *deadletter.Folder // of dead letters that their store can't take now; nil: there is none
+	undo        *undo.Store        // nil: nothing is undone
+	atEnd       []func()           // called by Close, the last one first
 	interceptor *intercept.Interceptor
 	locks       *lockrouter.Router // nil if switched off
 	compat      *compat.Compat     // nil unless an index is configured for it
@@ -115,6 +116,9 @@ func (a *App) Reload(next *config.Config, rules *rule.Set) (inForce *config.Conf
 	}
 	inForce, restart = old.Reload(next)
 	a.current.Store(inForce)
+	if inForce.KeepsLetters() && !old.KeepsLetters() {
+		a.firstLetters(inForce)
+	}
 	a.rules.SetRules(rules)
 	if inForce.Mode != old.Mode {
 		a.rules.SetMode(rule.ModeOf(inForce.Mode))

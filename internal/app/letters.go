@@ -37,25 +37,27 @@ func (a *App) openLetters(c *config.Config) (err error) {
 		l.Sink, l.Folder = config.SinkEngine, ""
 	}
 	o := deadletter.Options{MaxLetter: int(l.MaxLetter.Bytes()), Log: a.log, Kept: a.metrics.LetterKept, Replayed: a.metrics.LetterReplayed}
-	var folder *deadletter.Folder
 	if l.Folder != "" {
-		if folder, err = a.openFolder(&l); err != nil {
+		a.folder = deadletter.NewFolder(l.Folder, l.MaxFolder.Bytes())
+		a.atEnd = append(a.atEnd, func() { _ = a.folder.Close() })
+		a.metrics.WatchLetters(a.folder.Held)
+		if err := a.openLetterFolder(c); err != nil {
 			return err
 		}
 	}
 	switch l.Sink {
 	case config.SinkFile:
-		if folder == nil {
+		if a.folder == nil {
 			return errors.New("dead_letters: sink: file needs a folder (dead_letters.folder)")
 		}
-		o.Store = folder
+		o.Store = a.folder
 	case config.SinkKafka:
-		o.Folder = folder
+		o.Folder = a.folder
 		if o.Store, err = a.openTopic(&l); err != nil {
 			return err
 		}
 	default:
-		o.Folder = folder
+		o.Folder = a.folder
 		o.Store = deadletter.NewIndex(deadletter.IndexOptions{Upstream: a.nodes, Name: l.Index, Timeout: l.Timeout.Std()})
 	}
 	a.letters = deadletter.NewDesk(o)
@@ -63,20 +65,37 @@ func (a *App) openLetters(c *config.Config) (err error) {
 	return nil
 }
 
-func (a *App) openFolder(l *config.DeadLetters) (*deadletter.Folder, error) {
-	folder, damaged, err := deadletter.OpenFolder(l.Folder, l.MaxFolder.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("the folder of dead letters can't be used (dead_letters.folder: %s): %w", l.Folder, err)
+// openLetterFolder opens the folder of dead letters if a rule of c asks for them. The error is that it can't be used. Without such a rule
+// it only looks for letters of an earlier process. It makes no folder then, and only the log says if the folder can't be used.
+func (a *App) openLetterFolder(c *config.Config) error {
+	f, needed := a.folder, c.KeepsLetters()
+	if f == nil || !needed && !f.Exists() {
+		return nil
 	}
-	a.atEnd = append(a.atEnd, func() { _ = folder.Close() })
+	damaged, err := f.Open()
+	switch {
+	case err != nil && needed:
+		return fmt.Errorf("the folder of dead letters can't be used (dead_letters.folder: %s): %w", c.DeadLetters.Folder, err)
+	case err != nil:
+		a.log.Error("there is a folder of dead letters, and it can't be used: letters in it are neither shown nor moved", obs.KeyFile,
+			c.DeadLetters.Folder, obs.KeyError, err.Error())
+		return nil
+	}
 	for _, name := range damaged {
 		a.log.Error("a file in the folder of dead letters is none, or is damaged: it stays as it is", obs.KeyFile, name)
 	}
-	if n, _ := folder.Held(); n > 0 {
-		a.log.Info("dead letters of an earlier process are in the folder", obs.KeyCount, n)
+	if n, _ := f.Held(); n > 0 {
+		a.log.Info("dead letters are in the folder", obs.KeyCount, n)
 	}
-	a.metrics.WatchLetters(folder.Held)
-	return folder, nil
+	return nil
+}
+
+// firstLetters prepares for dead letters, which a rule of c asks for, and no rule did before.
+func (a *App) firstLetters(c *config.Config) {
+	if err := a.openLetterFolder(c); err != nil {
+		a.log.Error("while their store is away, dead letters can't be kept", obs.KeyError, err.Error())
+	}
+	a.letters.Wake()
 }
 
 func (a *App) openTopic(l *config.DeadLetters) (*deadletter.Topic, error) {

@@ -2,7 +2,11 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +141,52 @@ func letterWorld(t *testing.T, engine, folder, rules string) *world {
 	t.Cleanup(a.Close)
 	a.Serve()
 	return &world{t: t, direct: engine, app: a, proxied: a.URL()}
+}
+
+// TestWithoutARuleThatAsksForLettersNothingIsMadeForThem: a folder that can't be used ends nobody then. The reload that adds such a rule makes
+// the folder.
+func TestWithoutARuleThatAsksForLettersNothingIsMadeForThem(t *testing.T) {
+	engine, busy, _ := busyEngine(t)
+	plain := "rules:\n- {name: shop, match: {index: [shop]}, rejected: pass}\n"
+	asking := strings.Replace(plain, "}\n", ", on_exhausted: dead_letter}\n", 1)
+	home := t.TempDir()
+	file := filepath.Join(home, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unusable := filepath.Join(file, "letters")
+	letterWorld(t, engine, unusable, plain)
+	c := configured(t, asking, engine)
+	c.DeadLetters.Folder = unusable
+	if a, err := New(Options{Config: c, Rules: compiled(t, c)}); err == nil {
+		a.Close()
+		t.Error("a rule asks for letters, the folder can't be used, and it starts")
+	}
+
+	folder := filepath.Join(home, "letters")
+	w := letterWorld(t, engine, folder, plain)
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is made without need: %v", err)
+	}
+	if status, page := operate(t, w.app, "GET", "", "", ""); status != 200 || page.Get("letters.#").Int() != 0 {
+		t.Errorf("%d %s", status, page)
+	}
+	next := configured(t, asking, engine)
+	w.app.Reload(next, compiled(t, next))
+	if _, err := os.Stat(folder); err != nil {
+		t.Error(err)
+	}
+	w.put("/shop/_doc/1", `{"n":1}`)
+	busy.Store(true)
+	a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":2}`)
+	if _, page := operate(t, w.app, "GET", "", "", ""); a.Status != 202 || page.Get("in_folder").Int() != 1 {
+		t.Errorf("%d %s, listed: %s", a.Status, a.Body, page)
+	}
+	w.app.Close()
+	w = letterWorld(t, engine, folder, plain) // the rule is gone, and the letter isn't
+	if _, page := operate(t, w.app, "GET", "", "", ""); page.Get("in_folder").Int() != 1 {
+		t.Errorf("listed without a rule: %s", page)
+	}
 }
 
 func TestALetterWaitsInTheFolderUntilTheStoreIsBackAlsoForTheNextProcess(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"optimist/internal/unit"
 )
 
-// DeadLetters say where optimist keeps writes that can't be placed, of rules with `on_exhausted: dead_letter`. Without
-// such a rule optimist keeps and creates nothing.
+// DeadLetters say where optimist keeps writes that can't be placed, of rules with `on_exhausted: dead_letter`, and
+// changes that can't be undone. Without such a rule, and such a change, optimist keeps and creates nothing.
 type DeadLetters struct {
 	// Sink is engine (default: an index of the engine), kafka (a topic) or file (the folder alone).
 	Sink Sink `json:"sink"`
@@ -24,7 +24,8 @@ type DeadLetters struct {
 	// Folder is where dead letters are while the sink can't take them; optimist moves them there when it can, also
 	// after a restart. Each is a file. It is on the disk before the client gets the answer. Default: `dead-letters` in
 	// the folder that the variable STATE_DIRECTORY names; without the variable there is none, and a write gets its
-	// error while the sink is away. sink: file needs it. Each process needs a folder of its own. optimist creates it.
+	// error while the sink is away. sink: file needs it. Each process needs a folder of its own. optimist
+	// creates it when a rule first asks for dead letters.
 	Folder string `json:"folder"`
 
 	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors. Default 1GiB.

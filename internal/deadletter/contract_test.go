@@ -31,7 +31,8 @@ func stores(t *testing.T) map[string]func(t *testing.T) opened {
 		"folder": func(t *testing.T) opened {
 			dir := t.TempDir()
 			open := func(t *testing.T) *Folder {
-				f, damaged, err := OpenFolder(dir, 1<<20)
+				f := NewFolder(dir, 1<<20)
+				damaged, err := f.Open()
 				if err != nil || len(damaged) > 0 {
 					t.Fatal(err, damaged)
 				}

@@ -94,11 +94,16 @@ func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 		return "", errors.Join(err, failed)
 	}
 	d.o.Kept.Call(l.Reason, inFolder)
+	d.Wake()
+	return l.ID, nil
+}
+
+// Wake has Move look at the folder, because there is something new in it.
+func (d *Desk) Wake() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
-	return l.ID, nil
 }
 
 // store stores a new letter in the store. Where nobody knows whether that was done, the store is asked.

@@ -54,8 +54,8 @@ func index(e *enginetest.Engine) *Index { return NewIndex(IndexOptions{Upstream:
 
 func folder(t *testing.T, dir string, limit int64) *Folder {
 	t.Helper()
-	f, _, err := OpenFolder(dir, limit)
-	if err != nil {
+	f := NewFolder(dir, limit)
+	if _, err := f.Open(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
@@ -265,7 +265,7 @@ func TestTheFolderIsOneProcessesAndDamagedFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	f := folder(t, dir, 1<<20)
 	put(t, f, newLetter(1), Revision{})
-	if _, _, err := OpenFolder(dir, 1<<20); !errors.Is(err, filelock.ErrInUse) {
+	if _, err := NewFolder(dir, 1<<20).Open(); !errors.Is(err, filelock.ErrInUse) {
 		t.Errorf("opened by two: %v", err)
 	}
 	_ = f.Close()
@@ -281,7 +281,8 @@ func TestTheFolderIsOneProcessesAndDamagedFilesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, damaged, err := OpenFolder(dir, 1<<20)
+	f = NewFolder(dir, 1<<20)
+	damaged, err := f.Open()
 	if err != nil || len(damaged) != 2 {
 		t.Fatalf("%v, %v", damaged, err)
 	}

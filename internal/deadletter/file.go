@@ -20,9 +20,9 @@ import (
 type Folder struct {
 	dir   string
 	limit int64
-	lock  *os.File
 
 	mu       sync.Mutex
+	lock     *os.File        // nil: it isn't open
 	letters  map[string]kept // by id
 	bytes    int64
 	revision int64 // the last that was given out
@@ -40,23 +40,47 @@ const (
 	freshPrefix  = "new-"
 )
 
-// OpenFolder opens a folder, which it makes if it isn't there, for letters of limit bytes together. damaged are the files that are no
-// letters; they stay. filelock.ErrInUse reports that another process has it. Close it.
-func OpenFolder(dir string, limit int64) (f *Folder, damaged []string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
+// NewFolder returns a folder for letters of limit bytes together. It touches nothing on the disk before Open or the first Put, and has no
+// letters until then. Close it.
+func NewFolder(dir string, limit int64) *Folder {
+	return &Folder{dir: dir, limit: limit, letters: map[string]kept{}}
+}
+
+// Exists reports whether there is such a folder on the disk: an earlier process may have left letters in it.
+func (f *Folder) Exists() bool {
+	_, err := os.Stat(f.dir)
+	return err == nil
+}
+
+// Open opens the folder unless it is open. It makes it if it isn't there. damaged are the files that are no letters; they stay.
+// filelock.ErrInUse reports that another process has it.
+func (f *Folder) Open() (damaged []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open()
+}
+
+func (f *Folder) open() (damaged []string, err error) {
+	if f.lock != nil {
+		return nil, nil
 	}
-	f = &Folder{dir: dir, limit: limit, letters: map[string]kept{}}
-	if f.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return nil, nil, err
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return nil, err
 	}
-	if err := filelock.Take(f.lock); err != nil {
-		return nil, nil, errors.Join(err, f.lock.Close())
+	lock, err := os.OpenFile(filepath.Join(f.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
 	}
+	if err := filelock.Take(lock); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	clear(f.letters) // what an earlier try has read
+	f.bytes = 0
 	if damaged, err = f.read(); err != nil {
-		return nil, nil, errors.Join(err, f.lock.Close())
+		return nil, errors.Join(err, lock.Close())
 	}
-	return f, damaged, nil
+	f.lock = lock
+	return damaged, nil
 }
 
 // read finds the letters that an earlier process has left. A file that was being written when that ended is nobody's letter.
@@ -98,7 +122,14 @@ func (f *Folder) note(l *Letter, size int64) Revision {
 }
 
 // Close gives the folder to whoever opens it next.
-func (f *Folder) Close() error { return f.lock.Close() }
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
+}
 
 // Held is how many letters are there, and their bytes.
 func (f *Folder) Held() (letters int, bytes int64) {
@@ -117,6 +148,9 @@ func (f *Folder) Put(_ context.Context, l *Letter, in Revision) (Revision, error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, err := f.open(); err != nil {
+		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+	}
 	if err := f.at(l.ID, in); err != nil && (in != (Revision{}) || !errors.Is(err, ErrNoLetter)) {
 		return Revision{}, err
 	}
