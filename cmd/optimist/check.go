@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -46,20 +48,23 @@ func (c *checkCmd) Run(p *process) error {
 	return nil
 }
 
-// missingFiles warns of named files that aren't here. They may well be where the configuration is used.
+// missingFiles warns of what serve doesn't start without, and isn't here. It may well be where the configuration is used.
 func missingFiles(c *config.Config) []config.Problem {
-	t, a := c.Upstream.TLS, c.Upstream.Auth
 	var found []config.Problem
-	for _, f := range []struct{ key, name string }{
-		{"upstream.tls.ca_file", t.CAFile}, {"upstream.tls.cert_file", t.CertFile}, {"upstream.tls.key_file", t.KeyFile},
-		{"upstream.auth.api_key_file", a.APIKeyFile}, {"upstream.auth.basic_file", a.BasicFile}, {"upstream.auth.bearer_file", a.BearerFile},
-	} {
-		if f.name == "" {
+	for _, f := range c.Files() {
+		if *f.Name == "" {
 			continue
 		}
-		if _, err := os.Stat(f.name); err != nil {
-			found = append(found, c.Warn(f.key, "the file does not exist here: %s", f.name))
+		switch _, err := os.Stat(*f.Name); {
+		case errors.Is(err, fs.ErrNotExist):
+			found = append(found, c.Warn(f.Key, "the file does not exist here: %s", *f.Name))
+		case err != nil:
+			found = append(found, c.Warn(f.Key, "the file can't be used here: %v", err))
 		}
+	}
+	if c.DeadLetters.Sink == config.SinkFile && c.DeadLetters.Folder == "" {
+		found = append(found, c.Warn("dead_letters.sink",
+			"file needs a folder: set dead_letters.folder, or the variable STATE_DIRECTORY for serve"))
 	}
 	return found
 }

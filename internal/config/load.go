@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -109,27 +108,6 @@ func (c *Config) override(o Overrides) Problems {
 		}
 	}
 	return problems
-}
-
-// resolveFiles makes file names relative to the configuration's folder, so that it doesn't matter from where optimist is
-// started.
-func (c *Config) resolveFiles() {
-	dir := filepath.Dir(c.file)
-	t, a := &c.Upstream.TLS, &c.Upstream.Auth
-	names := []*string{&t.CAFile, &t.CertFile, &t.KeyFile, &a.APIKeyFile, &a.BasicFile, &a.BearerFile, &c.Sessions.File,
-		&c.Undo.Auth.APIKeyFile, &c.Undo.Auth.BasicFile, &c.Undo.Auth.BearerFile,
-		&c.DeadLetters.Folder, &c.DeadLetters.Kafka.CAFile, &c.DeadLetters.Kafka.BasicFile}
-	for _, s := range []*ServerTLS{&c.ListenTLS, &c.AdminTLS} {
-		names = append(names, &s.CertFile, &s.KeyFile, &s.ClientCAFile)
-	}
-	if c.flags["admin_token_file"] == "" { // a flag's name is relative to where optimist is started
-		names = append(names, &c.AdminTokenFile)
-	}
-	for _, name := range names {
-		if *name != "" && !filepath.IsAbs(*name) && c.file != "" {
-			*name = filepath.Join(dir, *name)
-		}
-	}
 }
 
 // JSON is the configuration in force, with every default, in the file's own keys. It holds no secret: those are in files,
