@@ -31,7 +31,7 @@ func (a *App) secure(c *config.Config) (err error) {
 		return fmt.Errorf("admin: %s is %s, which isn't a loopback address: set admin_token_file, or admin_tls with a client_ca_file",
 			c.Admin, addr)
 	}
-	conf, err := a.listenerTLS(&c.AdminTLS, true)
+	conf, err := a.listenerTLS((*config.ServerTLS)(&c.AdminTLS), true)
 	switch {
 	case err != nil:
 		return fmt.Errorf("admin_tls: %w", err)

@@ -39,7 +39,7 @@ type Config struct {
 	Admin string `json:"admin"`
 
 	// AdminTLS is for the admin listener. With a client_ca_file, clients with such a certificate need no token.
-	AdminTLS ServerTLS `json:"admin_tls"`
+	AdminTLS AdminTLS `json:"admin_tls"`
 
 	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization:
 	// Bearer …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles
@@ -182,7 +182,7 @@ type TLS struct {
 	Verify Verify `json:"verify"`
 }
 
-// ServerTLS is the TLS of one of optimist's own ports: version 1.2 or later, and HTTP/1.1. File names are relative to the
+// ServerTLS is the TLS of the data port: version 1.2 or later, and HTTP/1.1. File names are relative to the
 // file that names them. Changed files count within a second, for new connections. While they can't be used, the old ones count,
 // and the log says so.
 type ServerTLS struct {
@@ -193,9 +193,24 @@ type ServerTLS struct {
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the data port
+	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the port
 	// lets in only clients with such a certificate, and the certificate's names are a part of the client's identity: two
 	// names never share a session. The engine doesn't see the certificate. Default: clients need none.
+	ClientCAFile string `json:"client_ca_file"`
+}
+
+// AdminTLS is the TLS of the admin listener. Versions, file names and changed files are as in `listen_tls`.
+type AdminTLS struct {
+	// CertFile is the listener's certificate, PEM, followed by those between it and its authority. It needs KeyFile.
+	// Default: no TLS.
+	CertFile string `json:"cert_file"`
+
+	// KeyFile is the certificate's key, PEM, not encrypted.
+	KeyFile string `json:"key_file"`
+
+	// ClientCAFile is a PEM file of the authorities that may have signed operators' certificates. An operator with such a
+	// certificate needs no token. Without `admin_token_file`, every request needs such a certificate, except those for health
+	// and readiness. Default: no certificate opens the listener.
 	ClientCAFile string `json:"client_ca_file"`
 }
 

@@ -360,3 +360,30 @@ func unbroken(text string) []string {
 	}
 	return words
 }
+
+// TestEachSectionHasItsOwnManual: a struct of two keys would describe one of them by the comments of the other. Only what means the same in
+// both places may be shared.
+func TestEachSectionHasItsOwnManual(t *testing.T) {
+	places := map[reflect.Type][]string{}
+	var walk func(t reflect.Type, path string)
+	walk = func(t reflect.Type, path string) {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return
+		}
+		places[t] = append(places[t], path)
+		for _, f := range reflect.VisibleFields(t) {
+			if key := keyOf(f); key != "" {
+				walk(f.Type, join(path, key))
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config](), "")
+	for of, paths := range places {
+		if len(paths) > 1 && of != reflect.TypeFor[Auth]() {
+			t.Errorf("%v is the manual of %s", of, strings.Join(paths, " and of "))
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (v *validator) top() {
 	}
 	v.address("listen", c.Listen)
 	v.serverTLS("listen_tls", &c.ListenTLS)
-	v.serverTLS("admin_tls", &c.AdminTLS)
+	v.serverTLS("admin_tls", (*ServerTLS)(&c.AdminTLS))
 	if c.Admin != "" {
 		v.address("admin", c.Admin)
 		if !c.AdminIsProtected() && !Loopback(c.Admin) {
