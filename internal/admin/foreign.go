@@ -16,14 +16,17 @@ import (
 // it makes them look like those of its own site. What it can't do is make the browser leave out Origin on a change, or send a Host that
 // isn't its own name. changes says that the request changes something.
 //
-// Programs (curl, `optimist mode`) send no Origin, and an address or localhost as the Host.
+// A request with the token, or a client's certificate, may come under any name: a service of a cluster, for example. A page can't add the
+// token. It can't use the certificate under its own name, either: browsers refuse this listener's certificate for that name.
+//
+// Programs (curl, `optimist mode`) send no Origin. Without token and certificate, their Host is an address or localhost.
 func (s *Server) foreign(ctx *fasthttp.RequestCtx, changes bool) string {
 	if uri := ctx.Request.Header.RequestURI(); len(uri) == 0 || uri[0] != '/' {
 		return "the request target must be a path" // a full URL has a host of its own, which isn't where the page comes from
 	}
 	host := string(ctx.Host())
-	if !s.ownHost(host) {
-		return fmt.Sprintf("this listener doesn't know itself by the name %q; use an address or localhost", hostOf(host))
+	if !s.ownHost(host) && !s.o.Access.vouches(ctx) {
+		return fmt.Sprintf("this listener doesn't know itself by the name %q; use an address or localhost, or set admin_token_file", hostOf(host))
 	}
 	switch site := string(ctx.Request.Header.Peek("Sec-Fetch-Site")); site {
 	case "", "none", "same-origin":
