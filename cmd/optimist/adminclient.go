@@ -20,6 +20,7 @@ import (
 	"optimist/internal/admin"
 	"optimist/internal/config"
 	"optimist/internal/printable"
+	"optimist/internal/upstream"
 )
 
 // maxAdminAnswer is how much of an admin listener's answer is read: a page of a thousand locks fits.
@@ -83,7 +84,7 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, fmt.Errorf("no optimist answers at %s: %w\n%s", c.where.Admin, err, whereAdmin)
+		return nil, fmt.Errorf("no optimist answers at %s: %w%s\n%s", c.where.Admin, err, adviceFor(scheme, err), whereAdmin)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -99,6 +100,14 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 	}
 	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %s\n%s", c.where.Admin,
 		printable.Line(resp.Status), printable.Line(string(text[:min(len(text), 300)])), whereAdmin)
+}
+
+// adviceFor is what to do about the error of a request, as a clause behind it.
+func adviceFor(scheme string, err error) string {
+	if scheme == "https://" {
+		return upstream.HandshakeAdvice(err, "--admin-ca-file")
+	}
+	return upstream.PlainAdvice(err)
 }
 
 // authorize puts the token into a request.

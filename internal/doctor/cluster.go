@@ -17,7 +17,7 @@ func (e *examination) reach() {
 		took := time.Since(begun).Round(time.Millisecond)
 		switch {
 		case err != nil:
-			e.report.add(Fail, "reachable", "%s: %s", n.URL, err)
+			e.report.add(Fail, "reachable", "%s: %s%s", n.URL, err, advice(n.URL, err))
 		case a.status == http.StatusUnauthorized && e.Auth:
 			e.report.add(Fail, "reachable", "%s refuses the credentials (401): the file of upstream.auth or of the flag is wrong", n.URL)
 		case a.refused() && e.Auth:
@@ -26,6 +26,8 @@ func (e *examination) reach() {
 		case a.refused():
 			e.report.add(Fail, "reachable", "%s asks for credentials (%d): name a file with --api-key-file, --basic-file or --bearer-file",
 				n.URL, a.status)
+		case a.status == http.StatusBadRequest:
+			e.report.add(Fail, "reachable", "%s answers GET / with 400%s", n.URL, advice(n.URL, nil))
 		case !a.ok() || !a.body.Get("version.number").Exists():
 			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not like an engine", n.URL, a.status)
 		default:

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -120,7 +121,7 @@ func (e *examination) ask(to es.Doer, req esapi.Request) (answer, error) {
 	got, err := es.Ask(ctx, to, req, es.Way{Caller: es.Caller{Own: true}, Reads: true})
 	if err != nil {
 		if ctx.Err() != nil && e.ctx.Err() == nil {
-			return answer{}, fmt.Errorf("no answer within %s", e.Timeout)
+			return answer{}, overdue(e.Timeout)
 		}
 		return answer{}, reason(err)
 	}
@@ -145,6 +146,22 @@ func (g get) Do(ctx context.Context, transport esapi.Transport) (*esapi.Response
 		return nil, err
 	}
 	return &esapi.Response{StatusCode: res.StatusCode, Header: res.Header, Body: res.Body}, nil
+}
+
+// overdue reports an answer that didn't come within that time.
+type overdue time.Duration
+
+func (o overdue) Error() string { return "no answer within " + time.Duration(o).String() }
+
+// Is reports whether target is what contexts report then.
+func (overdue) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// advice is what may be wrong with the URL of a node, where err is why it doesn't answer; nil: it answers that it can't read the request.
+func advice(url string, err error) string {
+	if strings.HasPrefix(url, "http://") {
+		return upstream.PlainAdvice(err)
+	}
+	return ""
 }
 
 // reason takes the node's URL off an error, since the finding names it.

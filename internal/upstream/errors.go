@@ -2,8 +2,13 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"syscall"
 )
 
 // What a failed exchange means for the request: one sentinel for each Class, for errors.Is.
@@ -116,9 +121,33 @@ func (e *ConnectError) Error() string {
 	case Unresolved:
 		return fmt.Sprintf("host name not resolved (%v)", e.Err)
 	case Handshake:
-		return fmt.Sprintf("TLS handshake failed (%v)", e.Err)
+		return fmt.Sprintf("TLS handshake failed (%v)%s", e.Err, HandshakeAdvice(e.Err, "upstream.tls.ca_file (doctor: --ca-file)"))
 	}
 	return fmt.Sprintf("connecting failed (%v)", e.Err)
+}
+
+// HandshakeAdvice is what to do about the error of a client's TLS handshake, as a clause behind it; "" if nobody knows. authorities is the
+// setting that names the file with the authorities.
+func HandshakeAdvice(err error, authorities string) string {
+	switch {
+	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
+		return ": the port speaks no TLS, as it seems (http://, and not https://)"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return ": name the file with the certificate's authority in " + authorities
+	}
+	return ""
+}
+
+// PlainAdvice is what to do about the error of a request without TLS that was sent and got no answer of HTTP, as a clause behind it; "" if
+// the error is another.
+func PlainAdvice(err error) string {
+	switch {
+	case errors.As(err, new(*ConnectError)), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.As(err, new(*net.OpError)) && !errors.Is(err, syscall.ECONNRESET):
+		return ""
+	}
+	return ": perhaps the port speaks TLS (https://, and not http://)"
 }
 
 // Unwrap returns the cause.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"optimist/internal/certtest"
+)
+
+// TestMistakesAboutTLSAreNamed: a port with TLS that is asked without it, the other way round, and an authority that nobody has named.
+func TestMistakesAboutTLSAreNamed(t *testing.T) {
+	a := certtest.New(t)
+	cert, key := a.Issue("by-address")
+	plain := serveFor(t, "", "")
+	secure := serveFor(t, "", fmt.Sprintf("listen_tls: {cert_file: %s, key_file: %s}\nadmin_tls: {cert_file: %[1]s, key_file: %s}\n", cert, key))
+	silent := closing(t)
+	goServer := httptest.NewTLSServer(nil)
+	t.Cleanup(goServer.Close)
+	const useHTTPS, useHTTP = "perhaps the port speaks TLS (https://, and not http://)", "the port speaks no TLS, as it seems (http://, and not https://)"
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"doctor, http to TLS":            {[]string{"doctor", "--upstream", "http://" + secure.data}, useHTTPS},
+		"doctor, http to Go's TLS":       {[]string{"doctor", "--upstream", strings.Replace(goServer.URL, "https", "http", 1)}, useHTTPS},
+		"doctor, http to who hangs up":   {[]string{"doctor", "--upstream", "http://" + silent}, useHTTPS},
+		"doctor, https to plain":         {[]string{"doctor", "--upstream", "https://" + plain.data}, useHTTP},
+		"doctor, authority":              {[]string{"doctor", "--upstream", "https://" + secure.data}, "name the file with the certificate's authority in upstream.tls.ca_file (doctor: --ca-file)"},
+		"admin, http to TLS":             {[]string{"mode", "--admin", secure.admin}, useHTTPS},
+		"admin, https to plain":          {[]string{"mode", "--admin", "https://" + plain.admin}, useHTTP},
+		"admin, authority":               {[]string{"mode", "--admin", "https://" + secure.admin}, "name the file with the certificate's authority in --admin-ca-file"},
+		"admin, https to plain, by file": {[]string{"mode", "--admin", plain.admin, "--admin-ca-file", a.File}, useHTTP},
+	} {
+		status, stdout, stderr := invoke(t, c.args...)
+		if status != exitFailed || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: status %d\n%s%swant %s", name, status, stdout, stderr, c.want)
+		}
+	}
+	for name, args := range map[string][]string{
+		"doctor": {"doctor", "--upstream", "http://127.0.0.1:1"},
+		"admin":  {"mode", "--admin", "127.0.0.1:1"},
+	} {
+		if _, stdout, stderr := invoke(t, args...); strings.Contains(stdout+stderr, "TLS") {
+			t.Errorf("%s: nobody listens, and TLS is blamed:\n%s%s", name, stdout, stderr)
+		}
+	}
+}
+
+// closing is the address of a server that reads a line and hangs up, as engines do that want TLS.
+func closing(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = bufio.NewReader(c).ReadString('\n')
+			_ = c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
