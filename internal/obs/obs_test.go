@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,12 @@ func TestEveryMetricIsTold(t *testing.T) {
 	m.LockRequest("background", "timeout", time.Second)
 	m.LockContended.Inc("background")
 	m.LeasesLapsed(1, true)
+	m.UndoNoted.Inc()
+	m.UndoEnded.Inc("committed")
+	m.Undone.Add(2, "restored")
+	m.LetterKept("conflict", "store")
+	m.LetterReplayed("replayed")
+	m.WatchLetters(func() (int, int64) { return 2, 4096 })
 	m.WatchWrites(func() Writes { return Writes{Limit: 20, Out: 3, Foreground: 2, Background: 1, Refused: 4} })
 	m.WatchLocks(func() int { return 3 }, func(string) int { return 2 })
 	m.Mode("guard", "guard", "observe", "off")
@@ -69,8 +76,10 @@ func TestEveryMetricIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	missing := metricNames(t)
 	var b strings.Builder
 	for _, f := range families {
+		delete(missing, f.GetName())
 		if !strings.HasPrefix(f.GetName(), "optimist_") {
 			continue
 		}
@@ -85,6 +94,9 @@ func TestEveryMetricIsTold(t *testing.T) {
 			fmt.Fprintf(&b, "\t{%s} %v\n", strings.Join(labels, ","), value)
 		}
 	}
+	for name := range missing {
+		t.Errorf("%s isn't shown, because nothing of it was counted here: it would be missing in the operators' table, too", name)
+	}
 	const golden = "testdata/metrics.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
@@ -98,6 +110,20 @@ func TestEveryMetricIsTold(t *testing.T) {
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("metrics changed (-want +got); if that is meant: go test ./internal/obs -update\n%s", d)
 	}
+}
+
+// metricNames are the values of all constants of names.go that name a metric.
+func metricNames(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("names.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\tMetric\w+\s+= "(\w+)"$`).FindAllSubmatch(text, -1) {
+		names[string(m[1])] = true
+	}
+	return names
 }
 
 func TestMetricsWithoutARegistryCountNothing(t *testing.T) {
