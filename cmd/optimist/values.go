@@ -27,17 +27,29 @@ func valueMappers() []kong.Option {
 // withValue reads what next reads, and says so if a flag has no value.
 func withValue(next kong.Mapper) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
-		if ctx.Value.Flag != nil && !ctx.Scan.Peek().IsValue() {
+		if ctx.Value.Flag != nil && !hasValue(ctx) {
 			return fmt.Errorf("the value is missing; write it as in %s", ctx.Value.Summary())
 		}
 		return next.Decode(ctx, target)
 	})
 }
 
+// hasValue reports whether a value follows. What begins with a minus and a digit is one, although it looks like a flag: the command says
+// what is wrong with it.
+func hasValue(ctx *kong.DecodeContext) bool {
+	next := ctx.Scan.Peek()
+	if text := next.String(); next.Type == kong.UntypedToken && len(text) > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9' {
+		ctx.Scan.Pop()
+		ctx.Scan.PushTyped(text, kong.FlagValueToken)
+		return true
+	}
+	return next.IsValue()
+}
+
 // wholeNumber reads a number.
 func wholeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	example := ctx.Value.ShortSummary() + "=" + cmp.Or(ctx.Value.Default, "7")
-	if !ctx.Scan.Peek().IsValue() {
+	if !hasValue(ctx) {
 		return fmt.Errorf("the value is missing; write it as in %s", example)
 	}
 	text := ctx.Scan.Pop().String()

@@ -191,7 +191,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
 		if n.Kind == yaml.ScalarNode {
-			hint = "; write [" + Redact(n.Value) + "]"
+			hint = "; write " + listOf(Redact(n.Value))
 		}
 		d.fail(n, path, "want a list, found %s%s", kindOf(n), hint)
 		return
@@ -210,6 +210,16 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 		d.decode(item, out.Index(i), sub)
 	}
 	v.Set(out)
+}
+
+// listOf is a list with one text in YAML. The text is in quotes if YAML takes it for something else without them: * is an alias.
+func listOf(text string) string {
+	plain := "[" + text + "]"
+	var list []string
+	if err := yaml.Unmarshal([]byte(plain), &list); err != nil || len(list) != 1 || list[0] != text {
+		return "[" + strconv.Quote(text) + "]"
+	}
+	return plain
 }
 
 func (d *decoder) enum(n *yaml.Node, v reflect.Value, choices []string, path string) {

@@ -168,6 +168,7 @@ const (
 	ActionReplace     Action = "replace"
 	ActionMove        Action = "move"
 	ActionCopy        Action = "copy"
+	ActionTest        Action = "test"
 	ActionNow         Action = "now"
 	ActionRemoveEmpty Action = "remove_empty"
 

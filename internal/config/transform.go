@@ -31,9 +31,9 @@ type Step struct {
 	// milliseconds), epoch_millis or epoch_second (numbers).
 	Format TimeFormat `json:"format,omitzero"`
 
-	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current and base. Without
-	// it the step always runs. It is compiled when the file is read. Reading current costs a read if nothing else
-	// reads it.
+	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current, base and candidate
+	// (the document that would be written so far). Without it the step always runs. It is compiled when the file is
+	// read. Reading current costs a read if nothing else reads it.
 	When string `json:"when,omitzero"`
 }
 
@@ -46,6 +46,11 @@ func (a Action) takesValue() bool {
 		return false
 	}
 	return true
+}
+
+// stores reports whether there is something at the path afterwards.
+func (a Action) stores() bool {
+	return a != ActionRemove && a != ActionTest && a != ActionRemoveEmpty
 }
 
 func (a Action) wholeByDefault() bool { return a == ActionRemoveEmpty }

@@ -171,8 +171,19 @@ func (v *validator) writeID(r *Rule, key string) {
 		v.fail(key, "%q is the field of base.stamp: a stamp is never stored, and marks are", field)
 	case badField(field):
 		v.fail(key, "%q can't be the field of marks: a name at the top of the document, without . / * and quotes", field)
+	case isMetadata(field):
+		v.fail(key, "%q %s", field, isRefused)
 	}
 }
+
+// isMetadata reports whether a name is that of one of the engine's own fields. A stamp may have it, because it is never stored.
+func isMetadata(name string) bool {
+	return slices.Contains([]string{"_id", "_index", "_source", "_routing", "_seq_no", "_version", "_type", "_primary_term", "_field_names",
+		"_ignored"}, name)
+}
+
+// isRefused says what is wrong with such a name.
+const isRefused = "is a metadata field: the engine refuses documents that have one"
 
 // badField reports whether a name can't be that of a field at the top of documents.
 func badField(name string) bool {

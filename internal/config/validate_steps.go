@@ -16,6 +16,7 @@ func (v *validator) step(s *Step, key string) {
 		v.fail(key, "%s needs a path; path: \"\" is the whole document", s.Op)
 	case s.Path != "":
 		v.pointer(key+".path", s.Path)
+		v.target(s, key+".path")
 	}
 	switch takes := s.Op.takesFrom(); {
 	case takes && !has("from"):
@@ -36,6 +37,13 @@ func (v *validator) step(s *Step, key string) {
 	}
 	if has("when") && strings.TrimSpace(s.When) == "" {
 		v.fail(key+".when", "an empty condition; leave the key out for a step that always runs")
+	}
+}
+
+// target checks that the engine takes documents with a value at the path of a step.
+func (v *validator) target(s *Step, key string) {
+	if top, _, _ := strings.Cut(s.Path[1:], "/"); s.Op.stores() && isMetadata(top) {
+		v.fail(key, "%q %s", top, isRefused)
 	}
 }
 
