@@ -163,7 +163,7 @@ func TestApplyRefusesWhatParsePatchWould(t *testing.T) {
 // TestAnOperationThatIsUnknownIsToldWithItsPath: of a hundred operations the one that is meant is found by it.
 func TestAnOperationThatIsUnknownIsToldWithItsPath(t *testing.T) {
 	_, err := ParsePatch([]byte(`[{"op":"increment","path":"/stock","value":1}]`))
-	if want := `patch operation 0 (increment "/stock"): is not an operation of RFC 6902`; err == nil || err.Error() != want {
+	if want := `patch operation 1 (increment "/stock"): is not an operation of RFC 6902`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

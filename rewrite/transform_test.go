@@ -60,7 +60,7 @@ func TestAConditionThatFailsIsNamed(t *testing.T) {
 	if !errors.As(err, &e) || e.Step != 1 || e.Field != "when" || e.Action != OpIncrement || !errors.Is(err, cause) {
 		t.Errorf("%#v", err)
 	}
-	if want := `operation 1 (increment "/b"): when: current.n == 1: no such key: n`; err.Error() != want {
+	if want := `operation 2 (increment "/b"): when: current.n == 1: no such key: n`; err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -2,6 +2,8 @@ package edit
 
 import "fmt"
 
+// The texts of errors count operations from 1, as explain does. Their fields count from 0.
+
 // A PatchError reports an operation that is malformed (from ParsePatch), or that can't be applied to the document (from
 // Patch.Apply). Nothing was applied.
 type PatchError struct {
@@ -19,7 +21,7 @@ func (e *PatchError) Error() string {
 	if e.Index < 0 {
 		return "patch: " + e.Reason
 	}
-	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index, cut(e.Op, maxShown), cut(e.Path, maxPathBytes), e.Reason)
+	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index+1, cut(e.Op, maxShown), cut(e.Path, maxPathBytes), e.Reason)
 }
 
 // A TestError reports a `test` whose value differs from the document's. Nothing was applied.
@@ -31,7 +33,7 @@ type TestError struct {
 }
 
 func (e *TestError) Error() string {
-	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index, cut(e.Path, maxPathBytes), e.Wanted, e.Found)
+	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index+1, cut(e.Path, maxPathBytes), e.Wanted, e.Found)
 }
 
 // A TypeError reports a step that can't be applied to what it found. Nothing was applied.
@@ -49,7 +51,7 @@ func (e *TypeError) Error() string {
 	if e.Source != "" {
 		in = " of " + e.Source
 	}
-	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step, e.Action, e.Want, cut(e.Path, maxPathBytes), in, e.Found)
+	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step+1, e.Action, e.Want, cut(e.Path, maxPathBytes), in, e.Found)
 }
 
 // A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason
@@ -66,7 +68,7 @@ type StepError struct {
 func (e *StepError) Error() string {
 	text := "transform"
 	if e.Step >= 0 {
-		text = fmt.Sprintf("operation %d", e.Step)
+		text = fmt.Sprintf("operation %d", e.Step+1)
 	}
 	if e.Action != 0 {
 		text += fmt.Sprintf(" (%s %q)", e.Action, cut(e.Path, maxPathBytes))
