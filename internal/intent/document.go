@@ -73,11 +73,9 @@ func (d *Document) Next(cur doc.Revision) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	asSent := cur.Numbers == d.Base.Numbers && bytes.Equal(r.Doc, d.Sent)
-	return Draft{
-		Body: r.Doc, Unchanged: !r.Changed, AsSent: asSent, From: cur.Source,
-		Overwrote: r.Overwritten, OverwroteMore: r.OverwrittenMore, Echo: r.Echo,
-	}, nil
+	draft := mergedDraft(&r, d.Sent, cur.Source)
+	draft.AsSent = cur.Numbers == d.Base.Numbers && bytes.Equal(r.Doc, d.Sent)
+	return draft, nil
 }
 
 // Merges implements Intent.

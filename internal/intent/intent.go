@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"optimist/internal/doc"
+	"optimist/rewrite/merge"
 )
 
 // Intent is what a client wants of one document. Its methods are pure functions, and safe for concurrent use.
@@ -19,7 +20,8 @@ type Intent interface {
 	// draft of the change before. Errors are those of this package, and of packages merge and edit. After ErrUnread the caller calls again
 	// with the source of the same revision. After other errors, a call with the same cur is of no use.
 	Next(cur doc.Revision) (Draft, error)
-	// Merges reports whether Next(cur) joins the client's change with changes that the client hasn't seen.
+	// Merges reports whether Next(cur) needs a base to join the client's change with changes that the client hasn't seen. The caller asks it
+	// before Next. Draft.Merged reports afterwards whether there were such changes.
 	Merges(cur doc.Revision) bool
 	// Repeatable reports whether the intent may be applied to cur although tried, an earlier draft of it, may have been applied
 	// before.
@@ -35,12 +37,24 @@ type Draft struct {
 	AsSent    bool // Body is what the client sent, in place of what the client has seen
 	// From is the document to which an edit was applied, or into which a document was merged. Edited is the edit's result before a rule's
 	// transform.
-	From, Edited  []byte
+	From, Edited []byte
+	// Made is what the client wanted in place of its base, if that was merged into From: a revision that the client hasn't seen. Nil: nothing
+	// was merged.
+	Made          []byte
 	Overwrote     []string // JSON Pointers of others' values that the draft replaces
 	OverwroteMore int      // how many there are beyond Overwrote
 	Echo          bool     // a change that both sides seem to have made counts once: see merge.Result
 	Untransformed bool     // the rule's transform couldn't be applied
 }
+
+// mergedDraft is the draft of a client that wanted made, after a merge into from.
+func mergedDraft(r *merge.Result, made, from []byte) Draft {
+	return Draft{Body: r.Doc, Unchanged: !r.Changed, From: from, Made: made,
+		Overwrote: r.Overwritten, OverwroteMore: r.OverwrittenMore, Echo: r.Echo}
+}
+
+// Merged reports whether the draft takes the place of changes of others that its client hasn't seen.
+func (d *Draft) Merged() bool { return d.Made != nil || len(d.Overwrote) > 0 }
 
 var (
 	// ErrUnread reports that cur's source is needed, and isn't there: only the revision's numbers are known.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/jsontext"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/tree"
@@ -20,7 +21,12 @@ import (
 type Part []byte
 
 // Apply implements Edit.
-func (p Part) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
+func (p Part) Apply(cur doc.Revision, in *edit.Inputs) (Draft, error) {
+	return edited(p.in(cur.Source, in))
+}
+
+// in is the document with the part in it.
+func (p Part) in(doc []byte, in *edit.Inputs) ([]byte, error) {
 	return edit.EngineMerge(doc, p, tree.Limits{Growth: in.Growth, Room: in.Room})
 }
 

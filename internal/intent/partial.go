@@ -51,12 +51,10 @@ func (p *Partial) replayed(current []byte) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	part := p.Part.of(r.Doc)
-	body, err := part.Apply(current, &edit.Inputs{Room: p.Room})
-	if err != nil {
-		return Draft{}, err
-	}
-	return Draft{Body: body, Part: part, From: current, Overwrote: r.Overwritten, OverwroteMore: r.OverwrittenMore, Echo: r.Echo}, nil
+	d := mergedDraft(&r, p.Made, current)
+	d.Unchanged, d.Part = false, p.Part.of(r.Doc)
+	d.Body, err = d.Part.in(current, &edit.Inputs{Room: p.Room})
+	return d, err
 }
 
 // Merges implements Intent.
@@ -108,7 +106,7 @@ func project(dst []byte, part, from gjson.Result) []byte {
 type Stale struct{}
 
 // Apply implements Edit. The error is ErrUnmergeable.
-func (Stale) Apply([]byte, *edit.Inputs) ([]byte, error) { return nil, ErrUnmergeable }
+func (Stale) Apply(doc.Revision, *edit.Inputs) (Draft, error) { return Draft{}, ErrUnmergeable }
 
 // Same implements Edit.
 func (Stale) Same(before, after []byte, room tree.Room) bool { return Equal(before, after, room) }
@@ -120,9 +118,10 @@ func (Stale) Repeatable() bool { return false }
 type Rebased struct{ *Partial }
 
 // Apply implements Edit.
-func (r Rebased) Apply(doc []byte, _ *edit.Inputs) ([]byte, error) {
-	d, err := r.replayed(doc)
-	return d.Body, err
+func (r Rebased) Apply(cur doc.Revision, _ *edit.Inputs) (Draft, error) {
+	d, err := r.Next(cur)
+	d.Part = nil
+	return d, err
 }
 
 // Same implements Edit.

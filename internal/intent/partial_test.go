@@ -16,7 +16,7 @@ import (
 func partial(t *testing.T, view, part string, rules ...merge.PathRule) *Partial {
 	t.Helper()
 	p := &Partial{Base: Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(view), Stored: true}, Part: Part(part), Merger: merger(t, rules...)}
-	made, err := p.Part.Apply([]byte(view), &edit.Inputs{})
+	made, err := p.Part.in([]byte(view), &edit.Inputs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,12 @@ func TestAPartIsReplayedForItsPathsOnly(t *testing.T) {
 			if d, err = p.Next(revision(5, "")); err != nil || string(d.Part) != c.part || !d.AsSent {
 				t.Errorf("at its base's numbers: %s, %v", d.Part, err)
 			}
-			if after, err := (Rebased{p}).Apply([]byte(c.cur), nil); err != nil || !Equal(after, []byte(c.body), nil) {
-				t.Errorf("as an edit: %s, %v", after, err)
+			if d, err = (Rebased{p}).Apply(revision(6, c.cur), nil); err != nil || !Equal(d.Body, []byte(c.body), nil) ||
+				strings.Join(d.Overwrote, " ") != c.overwrote || !d.Merged() {
+				t.Errorf("as an edit: %+v, %v", d, err)
+			}
+			if d, err = (Rebased{p}).Apply(revision(5, c.view), nil); err != nil || !Equal(d.Body, p.Made, nil) || d.Merged() {
+				t.Errorf("as an edit of its base: %+v, %v", d, err)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ import (
 
 // Edit is what a patch does to a document.
 type Edit interface {
-	// Apply returns the document with the edit in it.
-	Apply(doc []byte, in *edit.Inputs) ([]byte, error)
+	// Apply returns the draft of the revision, whose source is known, with the edit in it.
+	Apply(cur doc.Revision, in *edit.Inputs) (Draft, error)
 	// Same reports whether the edit has changed nothing, as far as there is room, which may be nil, to find it out.
 	Same(before, after []byte, room tree.Room) bool
 	// Repeatable reports whether the edit may be applied again to what has it already, if its paths are as they were.
@@ -52,18 +52,18 @@ func (p *Patch) Next(cur doc.Revision) (Draft, error) {
 			from = []byte("{}")
 		}
 	}
-	d := Draft{From: cur.Source, Edited: from}
+	d := Draft{Body: from}
 	if cur.Source != nil || p.Initial == nil {
-		after, err := p.Edit.Apply(from, p.Source.Inputs(cur.Source))
-		if err == nil && !jsontext.LooksLikeObject(after) {
+		var err error
+		d, err = p.Edit.Apply(doc.Revision{Numbers: cur.Numbers, Source: from}, p.Source.Inputs(cur.Source))
+		if err == nil && !jsontext.LooksLikeObject(d.Body) {
 			err = tree.ErrNotObject
 		}
 		if err != nil {
 			return Draft{}, unapplied(err)
 		}
-		d.Edited = after
 	}
-	d.Body, d.Unchanged = d.Edited, p.Idle(cur.Source, d.Edited)
+	d.From, d.Edited, d.Unchanged = cur.Source, d.Body, p.Idle(cur.Source, d.Body)
 	return d, nil
 }
 
@@ -80,7 +80,7 @@ func (p *Patch) Idle(before, after []byte) bool {
 	return before != nil && !p.WriteUnchanged && p.Edit.Same(before, after, p.Source.Inputs(before).Room)
 }
 
-// Merges implements Intent: a patch is never stale.
+// Merges implements Intent: a patch needs no base. The base of a Rebased one is known to be good for a merge.
 func (*Patch) Merges(doc.Revision) bool { return false }
 
 // Repeatable implements Intent: all that the patch touches has to be as it was.
@@ -92,12 +92,15 @@ func (p *Patch) Repeatable(tried *Draft, cur doc.Revision) bool {
 	return ok && err == nil
 }
 
+// edited is the draft of an edit that means the document as it is: it replaces nothing that its client hasn't meant.
+func edited(body []byte, err error) (Draft, error) { return Draft{Body: body}, err }
+
 // Operations are those of RFC 6902.
 type Operations edit.Patch
 
 // Apply implements Edit.
-func (o Operations) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return edit.Patch(o).Apply(doc, tree.Limits{Growth: in.Growth, Room: in.Room})
+func (o Operations) Apply(cur doc.Revision, in *edit.Inputs) (Draft, error) {
+	return edited(edit.Patch(o).Apply(cur.Source, tree.Limits{Growth: in.Growth, Room: in.Room}))
 }
 
 // Same implements Edit.
@@ -112,8 +115,8 @@ func (o Operations) Repeatable() bool { return true }
 type MergePatch []byte
 
 // Apply implements Edit.
-func (m MergePatch) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return edit.MergePatch(doc, m, tree.Limits{Growth: in.Growth, Room: in.Room})
+func (m MergePatch) Apply(cur doc.Revision, in *edit.Inputs) (Draft, error) {
+	return edited(edit.MergePatch(cur.Source, m, tree.Limits{Growth: in.Growth, Room: in.Room}))
 }
 
 // Same implements Edit.
@@ -128,8 +131,8 @@ func (m MergePatch) Repeatable() bool { return true }
 type Steps struct{ Transformer *edit.Transformer }
 
 // Apply implements Edit.
-func (s Steps) Apply(doc []byte, in *edit.Inputs) ([]byte, error) {
-	return s.Transformer.Apply(doc, in)
+func (s Steps) Apply(cur doc.Revision, in *edit.Inputs) (Draft, error) {
+	return edited(s.Transformer.Apply(cur.Source, in))
 }
 
 // Same implements Edit.

@@ -238,7 +238,8 @@ func (p *Request) Makes(base []byte) ([]byte, error) {
 	default:
 		base = []byte("{}")
 	}
-	return p.Edit.Apply(base, &edit.Inputs{Room: p.Room})
+	d, err := p.Edit.Apply(doc.Revision{Source: base}, &edit.Inputs{Room: p.Room})
+	return d.Body, err
 }
 
 // Show puts what the client asked to see of the document into the answer, as an _update does.

@@ -341,7 +341,7 @@ func (a *attempt) kind(c *change) outcome.Kind {
 	switch {
 	case len(a.batch.Members) > 1 && len(a.open) > 1:
 		return outcome.Combined
-	case c.draft.AsSent, c.attempts == 1 && !c.intent.Merges(a.cur):
+	case c.draft.AsSent, c.attempts == 1 && !c.draft.Merged():
 		return outcome.Guarded
 	}
 	return outcome.Merged

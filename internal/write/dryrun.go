@@ -65,11 +65,11 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 func (c *change) fillAccount(a *explain.Account) {
 	a.About(&c.Search)
 	switch {
+	case c.Part != nil && c.BaseKnown():
+		a.SetChange(c.Base.View, c.viewWithPart)
 	case c.patch != nil:
 		a.SetChange(c.draft.From, c.draft.Edited)
-	case !c.JSON || c.Op.Kind == api.Update && c.Part == nil || !c.BaseKnown():
-	case c.Part != nil:
-		a.SetChange(c.Base.View, c.viewWithPart)
+	case !c.JSON || c.Op.Kind == api.Update || !c.BaseKnown():
 	default:
 		a.SetChange(c.Base.View, c.Sent)
 	}

@@ -280,11 +280,13 @@ func (a *attempt) decide(ctx context.Context, refusal error) {
 // settleUnchanged answers a change that the current revision already has: the engine's noop.
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.note()
+	if c.Outcome.Kind = outcome.Guarded; c.draft.Merged() {
+		c.Outcome.Kind = outcome.Merged
+	}
 	if c.patch != nil {
 		a.s.settleIdlePatch(ctx, c, a.current(c))
 		return
 	}
-	c.Outcome.Kind = outcome.Merged
 	if c.answer = a.s.idle.Unchanged(ctx, c.idle(), a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.documentOf(c), a.cur, respond.Noop)
 	}
@@ -333,11 +335,8 @@ func (s *Service) reportCollision(c *change) {
 		l.Outcome = "failed"
 	case c.answer.Status == http.StatusConflict:
 		l.Outcome = "refused"
-	case c.answer.Status < 300 && c.patch == nil && c.draft.From != nil: // merged
-		l.Base, l.Sent, l.Current = c.Base.View, c.Sent, c.draft.From
-		if p, ok := c.intent.(*intent.Partial); ok {
-			l.Sent = p.Made
-		}
+	case c.answer.Status < 300 && c.draft.Made != nil:
+		l.Base, l.Sent, l.Current = c.Base.View, c.draft.Made, c.draft.From
 	}
 	s.events.Collision(&l)
 }

@@ -8,7 +8,6 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/etag"
 	"optimist/internal/intent"
-	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -48,8 +47,6 @@ func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool
 func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revision) {
 	if c.answer != nil { // of a write that it shared
 		c.answer.Release()
-	} else {
-		c.Outcome.Kind = outcome.Guarded
 	}
 	if c.answer = s.idle.Unchanged(ctx, c.idle(), rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.documentOf(c), rev, respond.Noop)
@@ -99,14 +96,17 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
 		return
 	}
-	unguarded := p.Patch
-	unguarded.Guard, unguarded.OnlyNew, unguarded.WriteUnchanged = doc.Numbers{}, false, true
-	d, err := unguarded.Next(saw)
-	if err != nil {
-		return
+	view := c.viewWithPart
+	if c.Part == nil {
+		unguarded := p.Patch
+		unguarded.Guard, unguarded.OnlyNew, unguarded.WriteUnchanged = doc.Numbers{}, false, true
+		d, err := unguarded.Next(saw)
+		if view = d.Edited; err != nil {
+			return
+		}
 	}
-	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(d.Edited), AnswerNumbers: rev.Numbers})
-	if plain, _ := c.unmarked(rev); intent.Equal(d.Edited, plain.Source, c.Room) {
+	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(view), AnswerNumbers: rev.Numbers})
+	if plain, _ := c.unmarked(rev); intent.Equal(view, plain.Source, c.Room) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}
 }
