@@ -36,6 +36,7 @@ type View struct {
 	Stored  bool        // what was sent is stored as it is
 	Differs bool        // something else is
 	Absent  bool        // it was a delete
+	Order   uint64      // as of a Read
 	Doubt   bool        // as of a Read
 }
 
@@ -122,7 +123,7 @@ func chooseFromSession(k *Input, r *Request) Decision {
 		return Decision{Action: TakeSent, Ambiguous: r.Repeat == UnheardRepeat && len(reads) > 0}
 	case doubt:
 		return d
-	case len(reads) == 1 && !k.Past:
+	case len(reads) == 1 && !k.Past && !k.maybeNew(r):
 		return Decision{Action: TakeRead}
 	case len(reads) > 0:
 		return Decision{Action: RankAll, Read: len(reads)}
@@ -140,6 +141,12 @@ func chooseFromSession(k *Input, r *Request) Decision {
 	default:
 		return Decision{Action: TakeNothing}
 	}
+}
+
+// maybeNew reports whether the write may make the document anew: it is a whole document, and the session has deleted the document since the
+// outstanding reads.
+func (k *Input) maybeNew(r *Request) bool {
+	return k.View != nil && k.View.Absent && k.View.Order > k.Reads[len(k.Reads)-1].Order && !r.Named && r.Sent != nil && r.On == nil
 }
 
 // chooseGiven decides for a write whose client names the numbers itself.

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math"
+	"slices"
 
 	"optimist/internal/doc"
 )
@@ -9,6 +10,7 @@ import (
 // Candidate is what a client may have made its change from.
 type Candidate struct {
 	doc.Revision         // Source is what the client has seen; nil: not known. Without numbers there was no document
+	Gone         bool    // there was no document any more; the other candidates, which come before it, are older
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
 	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
@@ -41,6 +43,7 @@ type verdict struct {
 	unknown  bool    // the content of the candidate isn't known
 	far      bool    // the candidate needs too many changes, and isn't compared any further
 	absent   bool    // there was no document
+	first    bool    // nor had there been one
 	changes  uint64  // a hash of the changes: two candidates from which the client made the same changes have the same
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for what the client would have taken out
@@ -48,6 +51,7 @@ type verdict struct {
 	edits    int     // how many changes there are
 	from, to int     // where they are in weighing.changes
 	restated int     // what it costs to have sent values of a plain part as they were
+	replaced int     // the weight of the values that the client would have replaced by others
 	moved    float64 // the sum of how far numbers were moved
 }
 
@@ -124,7 +128,7 @@ func newestInHand(cs []Candidate) int {
 // ones. That isn't so if it would have saved the newest unchanged: two clients may have counted alike.
 func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 	n := newestInHand(cs)
-	if n < 0 {
+	if n < 0 || verdicts[n].absent {
 		return
 	}
 	for i := range cs {
@@ -142,7 +146,7 @@ func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 // alone has changed the newest candidate in somebody's hand. One of several has changed any of those. It is 0 if there is only one.
 func leanOf(cs []Candidate, verdicts []verdict) int {
 	n := newestInHand(cs)
-	if n < 0 || verdicts[n].unknown || verdicts[n].saves() {
+	if n < 0 || verdicts[n].unknown || verdicts[n].absent || verdicts[n].saves() {
 		return 0
 	}
 	if verdicts[n].far {
@@ -169,6 +173,24 @@ const Bit = 4
 
 // maxLean bounds how much one choice says.
 const maxLean = 16 * Bit
+
+// judgeGone is for a document that was deleted. A client that makes it anew shares little with what was there. One that saves what it
+// read before leaves most of that alone. If it isn't known what clients have read, no client is taken for one that makes it anew because
+// another has deleted it.
+func judgeGone(cs []Candidate, verdicts []verdict) {
+	gone := slices.IndexFunc(cs, func(c Candidate) bool { return c.Gone })
+	if gone < 0 {
+		return
+	}
+	unknown := false
+	for i := range cs[:gone] {
+		verdicts[i].price += verdicts[i].replaced
+		unknown = unknown || verdicts[i].unknown && !cs[i].Spent
+	}
+	for i := gone; i < len(cs); i++ {
+		verdicts[i].unknown = unknown && cs[i].Spent
+	}
+}
 
 // judgeSaves is for a sent document that is the same as a candidate: the client may have saved that unchanged.
 func judgeSaves(verdicts []verdict) {

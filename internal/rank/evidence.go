@@ -20,6 +20,7 @@ import (
 //	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
 //	  entries at one end, and put others in at the other   dropping, however many entries: see list.go
 //	the client would have moved a number                 see habit
+//	the document was deleted since                       see judgeGone
 //
 // More content has more weight: two clients rarely write the same text, but often set the same flag.
 
@@ -30,7 +31,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // the newest is mostly the nearest, and then the older ones are soon known to be too far
 		w.at = int32(i) //nolint:gosec // few
-		w.verdicts[i].absent = !cs[i].Known()
+		w.verdicts[i].absent, w.verdicts[i].first = !cs[i].Known(), !cs[i].Known() && !cs[i].Gone
 		w.compare(&cs[i], &w.verdicts[i])
 	}
 	w.weighWords(cs)
@@ -59,7 +60,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	case w.compared > largeRoom || c.Spent && w.compared > smallRoom:
 		v.far = true
 		return
-	case w.newest < 0 && !c.View:
+	case w.newest < 0 && !c.View && !v.absent:
 		w.newest = w.at
 	}
 	w.findSliding(c.Digest)
@@ -123,6 +124,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 				w.restate(&a[i])
 			} else {
 				w.moved[i] = true
+				w.verdicts[w.at].replaced += int(b[j].weight)
 				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))
 			}
 			i, j = i+1, j+1
@@ -208,10 +210,10 @@ func (w *weighing) judgeChanges(creation int32) {
 			case c.effect == takes:
 				price := w.priceOfTaking(c)
 				v.price, v.removals = v.price+price, v.removals+price
-			case c.effect == puts && v.absent && c.weight == weightOfWords && w.parts[c.index] == creation:
+			case c.effect == puts && v.first && c.weight == weightOfWords && w.parts[c.index] == creation:
 			case c.effect == puts:
 				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
-			case v.absent && w.members[c.index].isDefault(creation):
+			case v.first && w.members[c.index].isDefault(creation):
 			default:
 				v.price += w.priceOfMember(c)
 			}
@@ -257,7 +259,9 @@ func (w *weighing) priceOfMember(c *change) int {
 		if o.value == none || m.container {
 			return 0 // others have put in the key, with another value
 		}
-		undo, echo = undo+2*int(m.key), echo+int(m.key)
+		if v := &w.verdicts[c.candidate]; !v.absent || v.first { // the new document is of the same kind as the one that is gone
+			undo, echo = undo+2*int(m.key), echo+int(m.key)
+		}
 	}
 	return priceOf(o.value, c.candidate, undo, echo)
 }

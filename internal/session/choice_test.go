@@ -441,3 +441,65 @@ func TestContentShowsThatAnotherClientHasWritten(t *testing.T) {
 		}
 	}
 }
+
+// The session has deleted a document that its clients have read. A write then makes a new document, or saves one of the reads.
+func TestAfterADeleteContentTellsWhatIsNew(t *testing.T) {
+	const was, stale, anew = `{"name":"tea of spring","note":"green","n":1}`, `{"name":"tea of spring","note":"green","n":2}`,
+		`{"name":"rum of winter","note":"brown","n":9}`
+	for name, c := range map[string]struct {
+		body, sent string
+		read404    bool
+		kind       Kind
+		ambiguous  bool
+	}{
+		"a new one":                   {was, anew, false, KindAbsent, true},
+		"a new one, seen":             {was, anew, true, KindAbsent, true},
+		"a stale one":                 {was, stale, false, KindRead, false},
+		"a stale one, seen":           {was, stale, true, KindRead, false},
+		"of what isn't known":         {"", anew, false, KindRead, true},
+		"of what isn't known, seen":   {"", anew, true, KindAbsent, true},
+		"no JSON":                     {was, "no json", false, KindRead, true},
+		"a counter":                   {`{"n":1}`, `{"n":2}`, false, KindRead, true},
+		"a counter that was not read": {`{"n":1}`, `{"n":2}`, true, KindAbsent, true},
+	} {
+		for name, earlier := range map[string]bool{name: false, name + ", with a history": true} {
+			t.Run(name, func(t *testing.T) {
+				s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+				if earlier {
+					s.Read(pool, ref, rev(4, strings.ReplaceAll(c.body, "1", "0")), s.Epoch())
+				}
+				for range 2 {
+					s.Read(pool, ref, rev(5, c.body), s.Epoch())
+				}
+				b, err := s.Take(ended(), pool, ref, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Delete()
+				if c.read404 {
+					s.ReadAbsent(pool, ref, s.Epoch())
+				}
+				b = take(t, s, pool, c.sent)
+				if b.Kind != c.kind || b.Ambiguous != c.ambiguous && !earlier {
+					t.Errorf("%v, ambiguous %v; want %v, %v", b.Kind, b.Ambiguous, c.kind, c.ambiguous)
+				}
+			})
+		}
+	}
+	// A second delete makes no new document.
+	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+	for range 3 {
+		s.Read(pool, ref, rev(5, was), s.Epoch())
+	}
+	for range 3 {
+		b, err := s.Take(ended(), pool, ref, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, b, KindRead, 5)
+		if b.Ambiguous {
+			t.Error("a delete is ambiguous")
+		}
+		b.Delete()
+	}
+}

@@ -47,7 +47,7 @@ func (sh *shard) choiceReads(e *viewcache.Entry) []choice.Read {
 func (sh *shard) choiceView(v *viewcache.View) *choice.View {
 	sh.view = choice.View{
 		Numbers: v.Numbers, Answer: v.Answer, Sent: v.SentBody.Bytes(), Stored: v.SentBody == v.StoredBody, Differs: v.Difference,
-		Absent: v.Absent, Doubt: v.Doubt,
+		Absent: v.Absent, Order: v.Order, Doubt: v.Doubt,
 	}
 	return &sh.view
 }

@@ -48,16 +48,29 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		list = append(list, c)
 	}
-	if v := &e.View; e.Shared && v.Set {
+	if v := &e.View; v.Set && (e.Shared || v.Absent) {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.inTrace
 		list = append(list, c)
 	}
+	newest := uint64(0) // a document was last seen then
+	for i := range list {
+		if list[i].Known() {
+			newest = max(newest, list[i].order)
+		}
+	}
 	cs := make([]*candidate, len(list))
 	for i := range list {
 		cs[i] = &list[i]
+		cs[i].Gone = newest > 0 && !cs[i].Known() && cs[i].order > newest
 	}
 	slices.SortStableFunc(cs, func(a, b *candidate) int {
+		switch {
+		case a.Gone && !b.Gone:
+			return 1
+		case b.Gone && !a.Gone:
+			return -1
+		}
 		return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
 	})
 	return cs

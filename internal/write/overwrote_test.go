@@ -8,10 +8,14 @@ import (
 	"optimist/internal/learn"
 )
 
+const (
+	sumOfN = "rules:\n- name: shop\n  match: {index: [shop]}\n  merge: {paths: {/n: sum}}\n"
+	setsT  = "  transform: [{op: default, path: /t, value: 1}]\n" // of the rule sumOfN
+)
+
 // Whatever way a write takes to the engine, it names the values of others that it replaces. Its client hasn't seen them.
 func TestEveryWriteNamesWhatItOverwrites(t *testing.T) {
-	const match = "rules:\n- name: shop\n  match: {index: [shop]}\n  merge: {paths: {/n: sum}}\n"
-	for _, transform := range []string{"", "  transform: [{op: default, path: /t, value: 1}]\n"} {
+	for _, transform := range []string{"", setsT} {
 		for name, c := range map[string]struct {
 			method, target, body, want, overwrote string
 		}{
@@ -24,7 +28,7 @@ func TestEveryWriteNamesWhatItOverwrites(t *testing.T) {
 			"a delete, waiting":   {"DELETE", "/shop/_doc/1", "", "", "/"},
 		} {
 			t.Run(name+strings.Repeat(", transformed", min(len(transform), 1)), func(t *testing.T) {
-				w := newWorld(t, match+transform)
+				w := newWorld(t, sumOfN+transform)
 				var met []learn.Conflict
 				w.start(Options{Events: Events{Collision: func(l *learn.Conflict) { met = append(met, *l) }}})
 				w.put("1", `{"n":0,"st":""}`)
@@ -60,7 +64,7 @@ func TestEveryWriteNamesWhatItOverwrites(t *testing.T) {
 }
 
 func TestADryRunOfATransformedPartShowsWhatIsMerged(t *testing.T) {
-	w := newWorld(t, "rules:\n- name: shop\n  match: {index: [shop]}\n  merge: {paths: {/n: sum}}\n  transform: [{op: default, path: /x, value: 1}]\n")
+	w := newWorld(t, sumOfN+setsT)
 	w.put("1", `{"n":0,"st":""}`)
 	c := w.client("c")
 	c.read("1")
