@@ -26,13 +26,17 @@ type list struct {
 	from, to int32
 }
 
-// member is a value that has a place of its own.
+// member is a value that has a place of its own: all but what is in lists, and of these the entries that something identifies, and what is
+// in them.
 type member struct {
 	place, value uint64
-	parent       uint64 // the place of the object that holds it; 0: the document
+	parent       uint64 // the place of the object or list that holds it; 0: the document
+	kind         uint64 // its place, without what identifies entries of lists
 	number       int32  // 1 + its place among the numbers; 0: it is none
 	key, weight  uint8
 	container    bool // an object or a list
+	entry        bool // an entry of a list
+	listed       bool // such an entry, or something in one
 }
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
@@ -154,8 +158,8 @@ func (d *Digest) distance(o *Digest) int {
 // digester makes digests. Its last result is good until it reads the next document.
 type digester struct {
 	Digest
-	tree   tree.Tree
-	listed uint64 // the place of the list or text that is being read
+	tree tree.Tree
+	list uint64 // the place of the list or text that is being read
 
 	sorter     sorter
 	memberRoom []member
@@ -179,7 +183,7 @@ func (d *digester) read(source []byte) bool {
 	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
 	}
-	d.object(d.tree.Root(), 0, false)
+	d.object(d.tree.Root(), spot{}, false)
 	if len(d.parts) > maxValues {
 		return false
 	}
@@ -210,12 +214,21 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(32*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
+	return int64(40*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
 }
 
-func (d *digester) object(v tree.Value, place uint64, inList bool) {
+// spot is where a value is.
+type spot struct {
+	place, kind uint64
+	listed      bool // in an entry of a list that something identifies
+}
+
+// in is the spot of a member of the object at a spot.
+func (s spot) in(key uint64) spot { return spot{step(s.place, key), step(s.kind, key), s.listed} }
+
+func (d *digester) object(v tree.Value, at spot, inList bool) {
 	for m := v.First(); m.Exists(); m = m.Next() {
-		d.value(m, step(place, m.KeyHash()), place, inList)
+		d.value(m, at.in(m.KeyHash()), at.place, inList)
 	}
 }
 
@@ -231,37 +244,52 @@ func step(place, key uint64) uint64 {
 }
 
 // value adds a value, which has a place of its own unless it is in a list.
-func (d *digester) value(v tree.Value, place, parent uint64, inList bool) {
+func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	kind := v.Kind()
 	if !inList {
-		d.listed = place
-		d.member(v, place, parent)
+		d.list = at.place
+		d.member(v, at, parent)
 	}
 	switch {
 	case kind == tree.Object:
-		d.object(v, place, inList)
+		d.object(v, at, inList)
 	case kind == tree.Array:
 		if !inList {
-			d.list(v, place)
+			d.order(v, at.place)
 		}
 		for e := v.First(); e.Exists(); e = e.Next() {
-			if isTuple(e) {
-				d.part(step(place, e.Hash()), maxWeight)
-				continue
-			}
-			before, identity := len(d.parts), identityOf(e)
-			d.value(e, step(step(place, elementKey), identity), place, true)
-			switch {
-			case isLong(e), !inList && e.Kind() == tree.Object && identity == 0:
-				d.element(e, step(place, elementKey), before)
-			case e.Kind() == tree.Array:
-				d.part(step(place, step(e.Hash(), wholeKey)), weightOfGroup)
-			}
+			d.entry(e, at, inList)
 		}
 	case isLong(v):
-		d.words(v, place)
+		d.words(v, at.place)
 	case inList:
-		d.part(step(place, v.Hash()), weightOf(v))
+		d.part(step(at.place, v.Hash()), weightOf(v))
+	}
+}
+
+// entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in one
+// entry isn't the same content as an equal state in another entry.
+func (d *digester) entry(e tree.Value, list spot, inList bool) {
+	if isTuple(e) {
+		d.part(step(list.place, e.Hash()), maxWeight)
+		return
+	}
+	identity := identityOf(e)
+	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
+	if identity != 0 && !inList {
+		k := len(d.members)
+		d.value(e, at, list.place, false)
+		d.members[k].entry = true
+		d.list = list.place
+		return
+	}
+	before := len(d.parts)
+	d.value(e, at, list.place, true)
+	switch {
+	case isLong(e), !inList && e.Kind() == tree.Object:
+		d.element(e, step(list.place, elementKey), before)
+	case e.Kind() == tree.Array:
+		d.part(step(list.place, step(e.Hash(), wholeKey)), weightOfGroup)
 	}
 }
 
@@ -281,8 +309,8 @@ func isTuple(v tree.Value) bool {
 	return tuple
 }
 
-// list adds the elements of a list in their order.
-func (d *digester) list(v tree.Value, place uint64) {
+// order adds the elements of a list in their order.
+func (d *digester) order(v tree.Value, place uint64) {
 	from := len(d.elements)
 	for e := v.First(); e.Exists(); e = e.Next() {
 		d.elements = append(d.elements, e.Hash())
@@ -290,8 +318,7 @@ func (d *digester) list(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. With it, content belongs to its entry: a state in one
-// entry isn't the same content as an equal state in another entry. One name identifies an entry by itself, such as an id; without one, all
+// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. One name identifies an entry by itself, such as an id; without one, all
 // others together do: the row and the seat, or the room and the hour.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
@@ -349,8 +376,9 @@ var identifying = func() map[uint64]int {
 }()
 
 // member adds a value that has a place of its own. Of a list or long text, only the kind counts here, because its parts are compared.
-func (d *digester) member(v tree.Value, place, parent uint64) {
-	m := member{place: place, parent: parent, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v)}
+func (d *digester) member(v tree.Value, at spot, parent uint64) {
+	m := member{place: at.place, kind: at.kind, parent: parent, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v),
+		listed: at.listed}
 	m.container = v.Kind().IsContainer()
 	if !m.container && !isLong(v) {
 		m.value = v.Hash()
@@ -364,7 +392,7 @@ func (d *digester) member(v tree.Value, place, parent uint64) {
 }
 
 func (d *digester) part(hash uint64, weight uint8) {
-	d.parts = append(d.parts, part{hash, d.listed, 1, weight})
+	d.parts = append(d.parts, part{hash, d.list, 1, weight})
 }
 
 // element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of

@@ -66,18 +66,19 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	w.findSliding(c.Digest)
 	w.view = c.View
 	w.compared += c.Digest.values()
+	w.hurried = w.compared > smallRoom
 	before := len(w.changes)
 	w.limit = before + 2*w.few + enough
 	if v.absent {
 		w.limit = math.MaxInt // a client that creates a document changes all of it
 	}
-	if differ := w.mine.values() - c.Digest.values(); !w.part && len(w.sliding) == 0 && max(differ, -differ) > w.limit-before {
-		v.far = true // each value that only one of them has is a change
+	differ := w.mine.values() - c.Digest.values() // each value that only one of them has is a change
+	if w.hurried && !w.part && len(w.sliding) == 0 && max(differ, -differ) > w.limit-before {
+		v.far = true
 		return
 	}
-	if w.compareMembers(c.Digest); !w.tooFar() {
-		w.compareParts(c.Digest)
-	}
+	w.compareMembers(c.Digest)
+	w.compareParts(c.Digest)
 	if v.far = w.tooFar(); v.far {
 		w.changes = w.changes[:before]
 	} else {
@@ -105,7 +106,9 @@ func (w *weighing) fewest(cs []Candidate) int {
 	return w.mine.distance(cs[near].Digest)
 }
 
-// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more; beyond largeRoom, none are.
+// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too far;
+// beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the others
+// are.
 const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14
@@ -115,31 +118,28 @@ const (
 const enough = 24
 
 func (w *weighing) compareMembers(theirs *Digest) {
-	a, b := w.mine.members, theirs.members
+	a, b, found, plain := w.mine.members, theirs.members, w.members, w.plain()
 	for i, j := 0, 0; i < len(a) || j < len(b); {
-		if i < len(a) && j < len(b) && a[i].place == b[j].place { // true for nearly all members
-			w.members[i].key = w.at
-			if a[i].value == b[j].value {
-				w.members[i].value = w.at
+		for i < len(a) && i < len(found) && j < len(b) && a[i].place == b[j].place && a[i].value == b[j].value { // nearly all members
+			found[i] = oldest{w.at, w.at}
+			if plain {
 				w.restate(&a[i])
-			} else {
-				w.moved[i] = true
-				w.verdicts[w.at].replaced += int(b[j].weight)
-				w.add(change{a[i].place, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))
 			}
 			i, j = i+1, j+1
-			continue
 		}
 		switch {
-		case w.tooFar():
+		case i == len(a) && j == len(b), w.hurried && w.tooFar():
 			return
+		case i < len(a) && j < len(b) && a[i].place == b[j].place:
+			found[i].key, w.moved[i] = w.at, true
+			w.verdicts[w.at].replaced += int(b[j].weight)
+			w.add(change{a[i].kind, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))
+			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && a[i].place < b[j].place:
-			w.add(change{a[i].place, w.at, int32(i), adds, 0}, a[i].place)
+			w.addMember(i)
 			i++
 		default:
-			if !w.part {
-				w.take(b[j].place, b[j].place, w.weightWithout(b[j].parent, b[j].key+b[j].weight))
-			}
+			w.takeMember(&b[j])
 			j++
 		}
 	}
@@ -147,7 +147,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 
 func (w *weighing) compareParts(theirs *Digest) {
 	a, b := w.mine.parts, theirs.parts
-	for i, j := 0, 0; (i < len(a) || j < len(b)) && !w.tooFar(); {
+	for i, j := 0, 0; (i < len(a) || j < len(b)) && !(w.hurried && w.tooFar()); {
 		switch {
 		case i < len(a) && j < len(b) && a[i].hash == b[j].hash:
 			if b[j].count < a[i].count {
@@ -221,12 +221,12 @@ func (w *weighing) judgeChanges(creation int32) {
 	}
 }
 
-// findFilled finds the lists into which the changes of a candidate put something.
+// findFilled finds the lists into which the changes of a candidate put entries.
 func (w *weighing) findFilled(changes []change) {
 	w.filled = w.filled[:0]
 	for i := range changes {
 		c := &changes[i]
-		if c.effect == puts && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
+		if (c.effect == puts || c.effect == adds) && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
 			w.filled = append(w.filled, c.place)
 		}
 	}

@@ -69,6 +69,8 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{heldAt(1, `{"jobs":["send the yearly mail to ada","mail to bob"],"done":0}`), spentAt(2, `{"jobs":["mail to bob"],"done":1}`),
 				{Revision: at(3, `{"jobs":["send the yearly mail to ada","mail to bob","mail to eve"],"done":0}`), Spent: true, View: true}},
 			`{"jobs":["mail to bob","mail to joe"],"done":1}`, 0},
+		"nobody takes out an entry that somebody has just put in, and puts in another": {
+			[]Candidate{heldAt(1, `{"l":[],"n":0}`), heldAt(2, `{"l":[{"id":1,"on":true}],"n":1}`)}, `{"l":[{"id":2,"on":true}],"n":1}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			best := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}).Best
@@ -189,6 +191,35 @@ func TestWhatAnEntrySaysIsOfThatEntry(t *testing.T) {
 		if got := Likeliest(cs, Sent{Body: []byte(plan("is begun", "is open"))}); got.Best != 1 {
 			t.Errorf("%s: %+v, want the newer one", name, got)
 		}
+	}
+}
+
+// A client that changes many entries of a list in place, and adds one, has seen the newest revision that holds the last one's changes.
+func TestManyEntriesMayChangeInPlace(t *testing.T) {
+	room := func(messages string, unread ...int) string {
+		var members []string
+		for i, n := range unread {
+			members = append(members, fmt.Sprintf(`{"id":"u%d","unread":%d}`, i, n))
+		}
+		return `{"messages":[` + messages + `],"members":[` + strings.Join(members, ",") + `]}`
+	}
+	const first, second, third = `{"id":1,"text":"hi"}`, `,{"id":2,"text":"hello"}`, `,{"id":3,"text":"yes"}`
+	cs := []Candidate{heldAt(1, room(first, 0, 1, 1, 1)), heldAt(2, room(first+second, 1, 0, 2, 2))}
+	if got := Likeliest(cs, Sent{Body: []byte(room(first+second+third, 2, 1, 0, 3))}); got.Best != 1 {
+		t.Errorf("%+v, want the newer one", got)
+	}
+}
+
+// A candidate that is too far to be the base still shows what others have written.
+func TestWhatAFarCandidateHasCounts(t *testing.T) {
+	var many []string
+	for i := range 3 * enough {
+		many = append(many, fmt.Sprintf(`"e%d"`, i))
+	}
+	cs := []Candidate{heldAt(1, `{"l":["apples",`+strings.Join(many, ",")+`]}`), heldAt(2, `{"l":[]}`)}
+	w := new(weighing)
+	if v := w.weigh(cs, NewDigest([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
+		t.Errorf("%+v", v)
 	}
 }
 

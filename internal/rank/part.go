@@ -13,11 +13,11 @@ const (
 )
 
 // plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
-func (w *weighing) plain() bool { return w.part && len(w.mine.parts) == 0 }
+func (w *weighing) plain() bool { return w.part && len(w.mine.parts)+len(w.mine.lists) == 0 }
 
 // restate notes that the client would have sent a value, in a plain part, that the candidate has already.
 func (w *weighing) restate(m *member) {
-	if w.plain() && !m.container {
+	if !m.container {
 		v := &w.verdicts[w.at]
 		v.restated += 2*int(m.weight) + 1 // more than for setting it back to that
 	}

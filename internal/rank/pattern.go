@@ -100,7 +100,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 			}
 			w.touches = append(w.touches, touched{how: how})
 		}
-		if g.weight > weightOfWords && (g.effect == puts || g.effect == takes) {
+		if g.weight > weightOfWords && g.effect != drops {
 			w.touches[k].parts++
 		}
 	}

@@ -40,6 +40,7 @@ type weighing struct {
 	limit    int   // with more changes than this, a candidate is too far
 	few      int   // the fewest changes that any candidate has so far
 	compared int   // how many values were compared so far
+	hurried  bool  // they are many
 	newest   int32 // the newest candidate that is no view; only such a one shows what others have taken out
 }
 
@@ -61,11 +62,11 @@ const none int32 = -1
 
 // change is one thing that the client would have done to a candidate.
 type change struct {
-	place     uint64 // of the member, or of the list or text
+	place     uint64 // of the member, without what identifies entries of lists; or of the list or text
 	candidate int32
 	index     int32 // which of mine's members or parts; if something was taken out, its index in weighing.removed
 	effect    effect
-	weight    uint8 // of the part, or of what was taken out
+	weight    uint8 // of the part or the entry of a list, or of what was taken out
 }
 
 // effect is what a change does.
@@ -107,8 +108,11 @@ func (w *weighing) begin(n int, mine *Digest, part bool) {
 // tooFar reports whether the candidate that is being compared has too many changes to be the likeliest.
 func (w *weighing) tooFar() bool { return len(w.changes)-w.dropped > w.limit }
 
-// add adds a change. hash is of the place and its content before the change.
+// add adds a change, unless the candidate has too many already. hash is of the place and its content before the change.
 func (w *weighing) add(c change, hash uint64) {
+	if w.tooFar() {
+		return
+	}
 	w.changes = append(w.changes, c)
 	w.verdicts[w.at].changes += step(hash, elementKey)
 }
@@ -117,6 +121,29 @@ func (w *weighing) add(c change, hash uint64) {
 func (w *weighing) putPart(i int) {
 	p := &w.mine.parts[i]
 	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.hash) //nolint:gosec // bounded by maxValues
+}
+
+// addMember adds a change: the client added mine's i-th member.
+func (w *weighing) addMember(i int) {
+	m := &w.mine.members[i]
+	c := change{m.kind, w.at, int32(i), adds, 0} //nolint:gosec // bounded by maxValues
+	if m.entry {
+		c.place, c.weight = m.parent, maxWeight
+	}
+	w.add(c, m.place)
+}
+
+// takeMember adds a change: the client removed the member, which mine lacks. A part of a document lacks members that its client has left
+// alone. But it has each of its lists as a whole.
+func (w *weighing) takeMember(m *member) {
+	place, weight := m.kind, m.key+m.weight
+	switch {
+	case w.part && !(m.listed && w.mine.find(m.parent) >= 0):
+		return
+	case m.entry:
+		place, weight = m.parent, maxWeight
+	}
+	w.take(m.place, place, w.weightWithout(m.parent, weight))
 }
 
 // take adds a change: the client removed the content with that hash, which mine lacks.
