@@ -49,13 +49,15 @@ type verdict struct {
 	removals int     // the part of price for what the client would have taken out
 	idle     int     // the part of price for numbers that the client would have left alone, though all others move them
 	edits    int     // how many changes there are
+	times    int     // how many of them set a time
 	from, to int     // where they are in weighing.changes
 	restated int     // what it costs to have sent values of a plain part as they were
 	replaced int     // the weight of the values that the client would have replaced by others
 	moved    float64 // the sum of how far numbers were moved
 }
 
-func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == 0 }
+// saves reports whether the client would have saved the candidate unchanged, but for the time.
+func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == v.times }
 
 // isElsewhere reports whether the candidate is charged for being of another piece of work.
 func (v *verdict) isElsewhere() bool { return v.price >= elsewhere }

@@ -37,6 +37,7 @@ type member struct {
 	container    bool // an object or a list
 	entry        bool // an entry of a list
 	listed       bool // such an entry, or something in one
+	time         bool // the exact time of something
 }
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
@@ -355,6 +356,30 @@ func isSlot(v tree.Value) bool {
 	return len(v.Raw()) <= asNumber || v.Kind() == tree.String && len(v.Raw()) <= asText
 }
 
+// isTime reports whether a value looks like an exact time, as documents have it for when something was written: a date with a time of day, or
+// the seconds or milliseconds since 1970.
+func isTime(v tree.Value) bool {
+	const date = `"2006-01-02`
+	raw := v.Raw()
+	switch v.Kind() {
+	case tree.Number:
+		return (len(raw) == len("1700000000") || len(raw) == len("1700000000000")) && (raw[0] == '1' || raw[0] == '2') && allDigits(raw)
+	case tree.String:
+		return !isSlot(v) && raw[5] == '-' && raw[8] == '-' && allDigits(raw[1:5]) && allDigits(raw[6:8]) && allDigits(raw[9:len(date)])
+	default:
+		return false
+	}
+}
+
+func allDigits(s []byte) bool {
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
 // identifying are the members that identify entries in most lists, by the hashes of their names.
 var identifying = func() map[uint64]int {
 	all := map[uint64]int{}
@@ -379,7 +404,7 @@ var identifying = func() map[uint64]int {
 func (d *digester) member(v tree.Value, at spot, parent uint64) {
 	m := member{place: at.place, kind: at.kind, parent: parent, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v),
 		listed: at.listed}
-	m.container = v.Kind().IsContainer()
+	m.container, m.time = v.Kind().IsContainer(), isTime(v)
 	if !m.container && !isLong(v) {
 		m.value = v.Hash()
 	}

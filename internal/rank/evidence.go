@@ -213,9 +213,13 @@ func (w *weighing) judgeChanges(creation int32) {
 			case c.effect == puts && v.first && c.weight == weightOfWords && w.parts[c.index] == creation:
 			case c.effect == puts:
 				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
-			case v.first && w.members[c.index].isDefault(creation):
 			default:
-				v.price += w.priceOfMember(c)
+				if w.mine.members[c.index].time {
+					v.times++
+				}
+				if !v.first || !w.members[c.index].isDefault(creation) {
+					v.price += w.priceOfMember(c)
+				}
 			}
 		}
 	}
