@@ -16,14 +16,34 @@ type Digest struct {
 	members  []member // by place
 	parts    []part   // by their hashes; none twice
 	numbers  []number
-	lists    []list   // those that aren't in lists, by place
-	elements []uint64 // of all these, in their order
+	lists    []list    // those that aren't in lists, by place
+	elements []element // of all these, in their order
 }
 
 // list is where the elements of a list are.
 type list struct {
 	place    uint64
 	from, to int32
+}
+
+// element is an element of a list, as a whole.
+type element struct {
+	hash   uint64
+	weight uint8 // 0: it has a place of its own
+}
+
+// elementsOf are the elements of one of d's lists.
+func (d *Digest) elementsOf(l *list) []element { return d.elements[l.from:l.to] }
+
+// list returns the list at a place; nil: there is none. It looks at the i-th list first.
+func (d *Digest) list(i int, place uint64) *list {
+	if i >= len(d.lists) || d.lists[i].place != place {
+		i = slices.IndexFunc(d.lists, func(l list) bool { return l.place == place })
+	}
+	if i < 0 {
+		return nil
+	}
+	return &d.lists[i]
 }
 
 // member is a value that has a place of its own: all but what is in lists, and of these the entries that something identifies, and what is
@@ -159,8 +179,8 @@ func (d *Digest) distance(o *Digest) int {
 // digester makes digests. Its last result is good until it reads the next document.
 type digester struct {
 	Digest
-	tree tree.Tree
-	list uint64 // the place of the list or text that is being read
+	tree   tree.Tree
+	holder uint64 // the place of the list or text that is being read
 
 	sorter     sorter
 	memberRoom []member
@@ -215,7 +235,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(40*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 8*cap(d.elements) + 128)
+	return int64(40*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 128)
 }
 
 // spot is where a value is.
@@ -248,7 +268,7 @@ func step(place, key uint64) uint64 {
 func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	kind := v.Kind()
 	if !inList {
-		d.list = at.place
+		d.holder = at.place
 		d.member(v, at, parent)
 	}
 	switch {
@@ -281,7 +301,7 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) {
 		k := len(d.members)
 		d.value(e, at, list.place, false)
 		d.members[k].entry = true
-		d.list = list.place
+		d.holder = list.place
 		return
 	}
 	before := len(d.parts)
@@ -314,7 +334,14 @@ func isTuple(v tree.Value) bool {
 func (d *digester) order(v tree.Value, place uint64) {
 	from := len(d.elements)
 	for e := v.First(); e.Exists(); e = e.Next() {
-		d.elements = append(d.elements, e.Hash())
+		weight := weightOf(e)
+		switch {
+		case identityOf(e) != 0:
+			weight = 0
+		case e.Kind().IsContainer():
+			weight = maxWeight
+		}
+		d.elements = append(d.elements, element{e.Hash(), weight})
 	}
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
@@ -417,7 +444,7 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 }
 
 func (d *digester) part(hash uint64, weight uint8) {
-	d.parts = append(d.parts, part{hash, d.list, 1, weight})
+	d.parts = append(d.parts, part{hash, d.holder, 1, weight})
 }
 
 // element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of

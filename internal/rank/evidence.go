@@ -28,6 +28,12 @@ import (
 // verdicts are good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
+	for i := range cs {
+		if c := &cs[i]; c.Digest == nil && (c.Source != nil || !c.Known()) {
+			c.Digest = NewDigest(c.Source)
+		}
+	}
+	w.findFixed(cs)
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // the newest is mostly the nearest, and then the older ones are soon known to be too far
 		w.at = int32(i) //nolint:gosec // few
@@ -50,9 +56,6 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 
 // compare finds the changes that the client would have made to a candidate.
 func (w *weighing) compare(c *Candidate, v *verdict) {
-	if c.Digest == nil && (c.Source != nil || !c.Known()) {
-		c.Digest = NewDigest(c.Source)
-	}
 	switch {
 	case c.Digest == nil:
 		v.unknown = true
@@ -79,6 +82,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	}
 	w.compareMembers(c.Digest)
 	w.compareParts(c.Digest)
+	w.compareFixed(c.Digest)
 	if v.far = w.tooFar(); v.far {
 		w.changes = w.changes[:before]
 	} else {
@@ -150,13 +154,14 @@ func (w *weighing) compareParts(theirs *Digest) {
 	for i, j := 0, 0; (i < len(a) || j < len(b)) && !(w.hurried && w.tooFar()); {
 		switch {
 		case i < len(a) && j < len(b) && a[i].hash == b[j].hash:
-			if b[j].count < a[i].count {
+			switch {
+			case b[j].count < a[i].count:
 				w.putPart(i)
-			} else {
+			case b[j].count > a[i].count:
+				w.takePart(&b[j], ^b[j].hash, b[j].weight) // the candidate has it more often than mine
+				fallthrough
+			default:
 				w.parts[i] = w.at
-			}
-			if b[j].count > a[i].count {
-				w.take(^b[j].hash, b[j].place, b[j].weight) // the candidate has it more often than mine
 			}
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && a[i].hash < b[j].hash:
@@ -164,7 +169,7 @@ func (w *weighing) compareParts(theirs *Digest) {
 			i++
 		default:
 			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.take(b[j].hash, b[j].place, w.weightWithout(b[j].place, b[j].weight))
+				w.takePart(&b[j], b[j].hash, w.weightWithout(b[j].place, b[j].weight))
 			}
 			j++
 		}
@@ -210,6 +215,8 @@ func (w *weighing) judgeChanges(creation int32) {
 			case c.effect == takes:
 				price := w.priceOfTaking(c)
 				v.price, v.removals = v.price+price, v.removals+price
+			case c.effect == fills:
+				v.price += priceOf(w.slots[c.index].oldest, c.candidate, 2*int(c.weight), int(c.weight))
 			case c.effect == puts && v.first && c.weight == weightOfWords && w.parts[c.index] == creation:
 			case c.effect == puts:
 				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))

@@ -153,29 +153,36 @@ func TestWhatIsDroppedAtTheOtherEndCostsLittle(t *testing.T) {
 	}
 }
 
+func elements(hashes ...uint64) (list []element) {
+	for _, h := range hashes {
+		list = append(list, element{hash: h})
+	}
+	return list
+}
+
 func TestSlides(t *testing.T) {
 	for name, c := range map[string]struct {
-		a, b []uint64
+		a, b []element
 		want bool
 	}{
-		"one is appended":                   {[]uint64{1, 2, 3, 4}, []uint64{1, 2, 3, 4, 5}, false},
-		"one goes, and none comes":          {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4}, false},
-		"one goes, and one comes":           {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4, 5}, true},
-		"two go, and one comes":             {[]uint64{1, 2, 3, 4, 5}, []uint64{3, 4, 5, 6}, true},
-		"one goes, and two come":            {[]uint64{1, 2, 3, 4}, []uint64{2, 3, 4, 5, 6}, true},
-		"at the front":                      {[]uint64{1, 2, 3, 4}, []uint64{0, 1, 2, 3}, true},
-		"the last has another in its place": {[]uint64{1, 2, 3, 4}, []uint64{1, 2, 3, 5}, false},
-		"what is kept is in another order":  {[]uint64{1, 2, 3, 4}, []uint64{2, 4, 3, 5}, false},
-		"too few are kept":                  {[]uint64{1, 2, 3}, []uint64{2, 3, 4}, false},
+		"one is appended":                   {elements(1, 2, 3, 4), elements(1, 2, 3, 4, 5), false},
+		"one goes, and none comes":          {elements(1, 2, 3, 4), elements(2, 3, 4), false},
+		"one goes, and one comes":           {elements(1, 2, 3, 4), elements(2, 3, 4, 5), true},
+		"two go, and one comes":             {elements(1, 2, 3, 4, 5), elements(3, 4, 5, 6), true},
+		"one goes, and two come":            {elements(1, 2, 3, 4), elements(2, 3, 4, 5, 6), true},
+		"at the front":                      {elements(1, 2, 3, 4), elements(0, 1, 2, 3), true},
+		"the last has another in its place": {elements(1, 2, 3, 4), elements(1, 2, 3, 5), false},
+		"what is kept is in another order":  {elements(1, 2, 3, 4), elements(2, 4, 3, 5), false},
+		"too few are kept":                  {elements(1, 2, 3), elements(2, 3, 4), false},
 		"nothing":                           {nil, nil, false},
-		"all of it is new":                  {[]uint64{1, 2, 3, 4}, nil, false},
+		"all of it is new":                  {elements(1, 2, 3, 4), nil, false},
 	} {
 		if got := slides(c.a, c.b); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	same, other := make([]uint64, 1<<16), make([]uint64, 1<<16)
-	other[1], other[1<<15] = 1, 1 // whoever looks at half of it each time looks a thousand million times
+	same, other := make([]element, 1<<16), make([]element, 1<<16)
+	other[1].hash, other[1<<15].hash = 1, 1 // whoever looks at half of it each time looks a thousand million times
 	if slides(same, other) {
 		t.Error("what is no sliding window is one")
 	}

@@ -2,8 +2,10 @@ package rank
 
 import "slices"
 
-// The order of a list counts only in sliding windows: clients of a log append entries and drop the oldest. That is one change, however
-// many entries they drop. Otherwise it would look as if they had replaced entries.
+// The order of a list counts in two cases. In sliding windows, clients append entries and drop the oldest: that is one change, however many
+// entries they drop. Otherwise it would look as if they had replaced entries. And if a list has always had the same length, and its elements
+// stay where they are, then clients change them in place: the steps of an approval, the options of a poll, the seats of a row. There an element
+// is a value at a place, as a member is. Otherwise each such change would look as if somebody else's entry was replaced.
 
 const (
 	// minKept is how many entries such a list has to keep. Two lists may have fewer in common by chance.
@@ -23,7 +25,7 @@ func (w *weighing) findSliding(theirs *Digest) {
 		case to.place < from.place:
 			j++
 		default:
-			if len(w.sliding) < maxTouches && slides(theirs.elements[from.from:from.to], w.mine.elements[to.from:to.to]) {
+			if len(w.sliding) < maxTouches && !w.isFixed(to.place) && slides(theirs.elementsOf(from), w.mine.elementsOf(to)) {
 				w.sliding = append(w.sliding, to.place)
 			}
 			i, j = i+1, j+1
@@ -32,7 +34,7 @@ func (w *weighing) findSliding(theirs *Digest) {
 }
 
 // slides reports whether b is a with some entries dropped at one end, and others put in at the other end.
-func slides(a, b []uint64) bool {
+func slides(a, b []element) bool {
 	if len(a) <= minKept || len(b) <= minKept || a[0] == b[0] && a[1] == b[1] {
 		return false // the common case
 	}
@@ -55,4 +57,123 @@ func slides(a, b []uint64) bool {
 		}
 	}
 	return false
+}
+
+// fixed is a list that has had the same length all the time.
+type fixed struct {
+	place    uint64
+	elements []element // mine's
+	from     int       // where its slots begin in weighing.slots
+}
+
+// slot is what the candidates have in one place of a fixed list.
+type slot struct {
+	oldest int32 // the oldest candidate that has the same as mine; none: there is none
+	weight uint8
+}
+
+const (
+	// maxFixed is how many elements a fixed list has at most.
+	maxFixed = 256
+	// maxMoved is how many of the elements that change in one write may be somewhere else afterwards, one of so many.
+	maxMoved = 4
+)
+
+// findFixed finds the lists whose elements clients change in place.
+func (w *weighing) findFixed(cs []Candidate) {
+	w.fixed, w.slots = w.fixed[:0], w.slots[:0]
+	for i := range w.mine.lists {
+		l := &w.mine.lists[i]
+		if n := int(l.to - l.from); n < 2 || n > maxFixed || len(w.fixed) == maxTouches || !w.staysInPlace(cs, i) {
+			continue
+		}
+		f := fixed{l.place, w.mine.elementsOf(l), len(w.slots)}
+		for k := range f.elements {
+			w.slots = append(w.slots, slot{none, f.elements[k].weight})
+			w.weighSlot(cs, i, k)
+		}
+		w.fixed = append(w.fixed, f)
+	}
+}
+
+// staysInPlace reports whether the elements of mine's i-th list are changed in place.
+func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
+	l := &w.mine.lists[i]
+	var last []element
+	changed, moved := 0, 0
+	for k := range cs {
+		if cs[k].Digest == nil {
+			if !cs[k].Known() {
+				return false
+			}
+			continue
+		}
+		their := cs[k].Digest.list(i, l.place)
+		if their == nil || their.to-their.from != l.to-l.from {
+			return false
+		}
+		elements := cs[k].Digest.elementsOf(their)
+		if last != nil && !cs[k].View {
+			c, m := inPlace(last, elements)
+			changed, moved = changed+c, moved+m
+		}
+		last = elements
+	}
+	return moved*maxMoved <= changed
+}
+
+// inPlace counts the elements of a that are others in b, and those of them that are somewhere else in b. Both have the same length.
+func inPlace(a, b []element) (changed, moved int) {
+	for i := range a {
+		if a[i].hash == b[i].hash {
+			continue
+		}
+		changed++
+		for j := range b {
+			if b[j].hash == a[i].hash && a[j].hash != b[j].hash {
+				moved++
+				break
+			}
+		}
+	}
+	return changed, moved
+}
+
+// weighSlot lowers the weight of the last slot if its values come from a vocabulary. The slot is for the k-th element of mine's i-th list.
+func (w *weighing) weighSlot(cs []Candidate, i, k int) {
+	s := &w.slots[len(w.slots)-1]
+	if s.weight <= weightOfFlag {
+		return
+	}
+	w.words.begin()
+	for c := range cs {
+		if !cs[c].View && cs[c].Digest != nil {
+			w.words.add(cs[c].Digest.elementsOf(cs[c].Digest.list(i, w.mine.lists[i].place))[k].hash)
+		}
+	}
+	if learnt, ok := w.words.weight(); ok {
+		s.weight = min(s.weight, learnt)
+	}
+}
+
+// isFixed reports whether a place is that of a fixed list.
+func (w *weighing) isFixed(place uint64) bool {
+	return slices.ContainsFunc(w.fixed, func(f fixed) bool { return f.place == place })
+}
+
+// compareFixed finds the changes that the client would have made to elements of fixed lists.
+func (w *weighing) compareFixed(theirs *Digest) {
+	for i := range w.fixed {
+		f := &w.fixed[i]
+		for k, e := range theirs.elementsOf(theirs.list(i, f.place)) {
+			s := &w.slots[f.from+k]
+			switch {
+			case s.weight == 0: // its changes are those of members
+			case e.hash == f.elements[k].hash:
+				s.oldest = w.at
+			default:
+				w.add(change{f.place, w.at, int32(f.from + k), fills, s.weight}, step(step(f.place, uint64(k)), e.hash)) //nolint:gosec // few
+			}
+		}
+	}
 }

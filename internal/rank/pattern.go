@@ -115,7 +115,7 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	switch g.effect {
 	case takes, drops:
 		return touchTake
-	case puts:
+	case puts, fills:
 		return touchPut
 	}
 	m := &w.mine.members[g.index]

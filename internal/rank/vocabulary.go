@@ -10,6 +10,7 @@ import (
 type vocabulary struct {
 	words []uint64
 	sets  int // how often the place was set to another value
+	last  uint64
 }
 
 const (
@@ -22,20 +23,27 @@ const (
 // learn reads the values of a place, in one revision after the other. i is where the member is likely to be found. Views are left out: a
 // view is one client's copy, so old values return in it although no client has set them again.
 func (v *vocabulary) learn(cs []Candidate, i int, place uint64) {
-	v.words, v.sets = v.words[:0], 0
-	last := uint64(0)
+	v.begin()
 	for k := range cs {
 		if cs[k].View || cs[k].Digest == nil {
 			continue
 		}
-		m := cs[k].Digest.member(i, place)
-		if m == nil || v.sets > 0 && m.value == last {
-			continue
+		if m := cs[k].Digest.member(i, place); m != nil {
+			v.add(m.value)
 		}
-		v.sets++
-		if last = m.value; !slices.Contains(v.words, last) {
-			v.words = append(v.words, last)
-		}
+	}
+}
+
+func (v *vocabulary) begin() { v.words, v.sets = v.words[:0], 0 }
+
+// add adds the value of the next revision.
+func (v *vocabulary) add(value uint64) {
+	if v.sets > 0 && value == v.last {
+		return
+	}
+	v.sets++
+	if v.last = value; !slices.Contains(v.words, value) {
+		v.words = append(v.words, value)
 	}
 }
 

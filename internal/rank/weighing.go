@@ -26,6 +26,8 @@ type weighing struct {
 	removed table      // which candidates have the content that mine lacks
 	words   vocabulary // of one member
 	touches []touched  // of one candidate
+	fixed   []fixed
+	slots   []slot // of all fixed lists
 
 	// For one candidate.
 	filled  []uint64 // places of lists into which the client would have put something
@@ -78,6 +80,7 @@ const (
 	puts                // puts a part into a list or text
 	takes               // takes a member or a part out
 	drops               // takes a part out with an entry at one end of a list: see slides
+	fills               // sets an element of a fixed list to another value
 )
 
 // touched is a place that the changes of a candidate touch, how they touch it, and how many parts.
@@ -120,6 +123,9 @@ func (w *weighing) add(c change, hash uint64) {
 // putPart adds a change: the client put in mine's i-th part.
 func (w *weighing) putPart(i int) {
 	p := &w.mine.parts[i]
+	if w.isFixed(p.place) {
+		return
+	}
 	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.hash) //nolint:gosec // bounded by maxValues
 }
 
@@ -146,6 +152,13 @@ func (w *weighing) takeMember(m *member) {
 	w.take(m.place, place, w.weightWithout(m.parent, weight))
 }
 
+// takePart adds a change: the client removed the part.
+func (w *weighing) takePart(p *part, hash uint64, weight uint8) {
+	if !w.isFixed(p.place) {
+		w.take(hash, p.place, weight)
+	}
+}
+
 // take adds a change: the client removed the content with that hash, which mine lacks.
 func (w *weighing) take(hash, place uint64, weight uint8) {
 	if slices.Contains(w.sliding, place) {
@@ -162,12 +175,12 @@ func (w *weighing) take(hash, place uint64, weight uint8) {
 
 // table finds, by the hash of some content, the newest candidate that has the content. Views don't count. The zero table is ready for use.
 type table struct {
-	slots  []slot // open addressing; a power of two of them
+	slots  []cell // open addressing; a power of two of them
 	newest []int32
-	round  uint32 // slots of other rounds are free
+	round  uint32 // cells of other rounds are free
 }
 
-type slot struct {
+type cell struct {
 	hash  uint64
 	round uint32
 	place int32
@@ -176,7 +189,7 @@ type slot struct {
 func (t *table) reset() {
 	t.newest = t.newest[:0]
 	if t.round++; t.round == 0 || t.slots == nil {
-		t.slots, t.round = make([]slot, 256), 1
+		t.slots, t.round = make([]cell, 256), 1
 	}
 }
 
@@ -184,7 +197,7 @@ func (t *table) reset() {
 func (t *table) place(hash uint64) int32 {
 	if 2*len(t.newest) >= len(t.slots) {
 		old := t.slots
-		t.slots = make([]slot, 2*len(old))
+		t.slots = make([]cell, 2*len(old))
 		for _, s := range old {
 			if s.round == t.round {
 				*t.slot(s.hash) = s
@@ -193,13 +206,13 @@ func (t *table) place(hash uint64) int32 {
 	}
 	s := t.slot(hash)
 	if s.round != t.round {
-		*s = slot{hash, t.round, int32(len(t.newest))} //nolint:gosec // few
+		*s = cell{hash, t.round, int32(len(t.newest))} //nolint:gosec // few
 		t.newest = append(t.newest, none)
 	}
 	return s.place
 }
 
-func (t *table) slot(hash uint64) *slot {
+func (t *table) slot(hash uint64) *cell {
 	mask := uint64(len(t.slots) - 1) //nolint:gosec // a table has slots
 	i := hash & mask
 	for t.slots[i].round == t.round && t.slots[i].hash != hash {
