@@ -43,8 +43,11 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.weighWords(cs)
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
+	n := newestInHand(cs)
 	for i := range cs {
 		switch v := &w.verdicts[i]; {
+		case cs[i].View && v.saves() && n >= 0 && cs[n].SeqNo >= cs[i].SeqNo:
+			v.price += spent + quietSave
 		case cs[i].Spent && v.saves():
 			v.price += spentSave
 		case cs[i].Spent:
