@@ -288,8 +288,8 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	}
 }
 
-// entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in one
-// entry isn't the same content as an equal state in another entry.
+// entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in
+// one entry isn't the same content as an equal state in another entry.
 func (d *digester) entry(e tree.Value, list spot, inList bool) {
 	if isTuple(e) {
 		d.part(step(list.place, e.Hash()), maxWeight)
@@ -346,8 +346,8 @@ func (d *digester) order(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. One name identifies an entry by itself, such as an id; without one, all
-// others together do: the row and the seat, or the room and the hour.
+// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. One name identifies an entry by itself, such as an id;
+// without one, all others together do: the row and the seat, or the room and the hour.
 func identityOf(e tree.Value) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
@@ -383,8 +383,8 @@ func isSlot(v tree.Value) bool {
 	return len(v.Raw()) <= asNumber || v.Kind() == tree.String && len(v.Raw()) <= asText
 }
 
-// isTime reports whether a value looks like an exact time, as documents have it for when something was written: a date with a time of day, or
-// the seconds or milliseconds since 1970.
+// isTime reports whether a value looks like an exact time, as documents have it for when something was written: a date with a time of day,
+// or the seconds or milliseconds since 1970.
 func isTime(v tree.Value) bool {
 	const date = `"2006-01-02`
 	raw := v.Raw()

@@ -113,9 +113,9 @@ func (w *weighing) fewest(cs []Candidate) int {
 	return w.mine.distance(cs[near].Digest)
 }
 
-// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too far;
-// beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the others
-// are.
+// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
+// far; beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the
+// others are.
 const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14
@@ -240,7 +240,8 @@ func (w *weighing) findFilled(changes []change) {
 	w.filled = w.filled[:0]
 	for i := range changes {
 		c := &changes[i]
-		if (c.effect == puts || c.effect == adds) && c.weight > weightOfWords && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
+		entry := (c.effect == puts || c.effect == adds) && c.weight > weightOfWords
+		if entry && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
 			w.filled = append(w.filled, c.place)
 		}
 	}

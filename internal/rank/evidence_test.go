@@ -217,6 +217,56 @@ func TestManyEntriesMayChangeInPlace(t *testing.T) {
 	}
 }
 
+// Where a list keeps its length, a client that sets one of its elements has left the others alone. Where elements move, or the list grows, a
+// client has rather not seen what somebody else has put in.
+func TestElementsOfAListThatKeepsItsLengthAreSetInPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		candidates []Candidate
+		sent       string
+		want       int
+	}{
+		"set back in the newest": {
+			[]Candidate{heldAt(1, `{"l":["free seat","free seat","by ada"],"n":1}`), heldAt(2, `{"l":["by bob","free seat","by ada"],"n":2}`)},
+			`{"l":["by bob","by eve","by ada"],"n":3}`, 1},
+		"set in an older one": {
+			[]Candidate{heldAt(1, `{"l":["one is open","two is open"]}`), heldAt(2, `{"l":["one is done","two is open"]}`)},
+			`{"l":["one is open","two is done"]}`, 0},
+		"it grows": {
+			[]Candidate{heldAt(1, `{"l":["apples","pears"]}`), heldAt(2, `{"l":["apples","pears","plums"]}`)}, `{"l":["apples","pears","bread"]}`, 0},
+		"it is sorted anew": {
+			[]Candidate{heldAt(1, `{"l":["dan 4","cat 3","bob 2"]}`), heldAt(2, `{"l":["eve 5","dan 4","cat 3"]}`)},
+			`{"l":["fay 6","dan 4","cat 3"]}`, 0},
+	} {
+		if got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}); got.Best != c.want {
+			t.Errorf("%s: %+v, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Who reads a document and sends what it has sent before, which others' changes were merged with, insists on it.
+func TestWhoSendsTheSameAgainInsistsOnIt(t *testing.T) {
+	view := Candidate{Revision: at(2, `{"state":"it is open","by":"nobody","seen":1}`), Spent: true, View: true}
+	cs := []Candidate{spentAt(1, `{"state":"it is done","by":"ada","seen":1}`), view, heldAt(2, `{"state":"it is done","by":"ada","seen":2}`)}
+	if got := Likeliest(cs, Sent{Body: view.Source}); got.Best == 1 {
+		t.Errorf("%+v, want the one in hand", got)
+	}
+}
+
+// A time that is set anew doesn't make a save a change. So a client that works alone has rather set a state back than saved an older one.
+func TestATimeAloneIsNoChange(t *testing.T) {
+	for _, times := range [][3]string{
+		{`"2026-11-27T09:00:00Z"`, `"2026-11-27T09:01:00Z"`, `"2026-11-27T09:02:00Z"`}, {`1795770000`, `1795770060`, `1795770120`},
+		{`1795770000000`, `1795770060000`, `1795770120000`},
+	} {
+		ticket := func(state, by, at string) string { return `{"state":"` + state + `","by":` + by + `,"at":` + at + `}` }
+		cs := []Candidate{heldAt(1, ticket("resolved", `"ada"`, times[0])), heldAt(2, ticket("open", "null", times[1]))}
+		sent := Sent{Body: []byte(ticket("resolved", `"ada"`, times[2])), Quiet: true}
+		if got := Likeliest(cs, sent); got.Best != 1 {
+			t.Errorf("%s: %+v, want the newest", times[2], got)
+		}
+	}
+}
+
 // A candidate that is too far to be the base still shows what others have written.
 func TestWhatAFarCandidateHasCounts(t *testing.T) {
 	var many []string

@@ -2,10 +2,14 @@ package rank
 
 import "slices"
 
-// The order of a list counts in two cases. In sliding windows, clients append entries and drop the oldest: that is one change, however many
-// entries they drop. Otherwise it would look as if they had replaced entries. And if a list has always had the same length, and its elements
-// stay where they are, then clients change them in place: the steps of an approval, the options of a poll, the seats of a row. There an element
-// is a value at a place, as a member is. Otherwise each such change would look as if somebody else's entry was replaced.
+// The order of a list counts in two cases.
+//
+// In sliding windows, clients append entries and drop the oldest. That is one change, however many entries they drop. Otherwise it would
+// look as if they had replaced entries.
+//
+// If a list has always had the same length, and its elements stay where they are, clients change them in place: the steps of an approval,
+// the options of a poll, the seats of a row. There an element is a value at a place, as a member is. Otherwise it would look as if each
+// client had replaced somebody else's entry.
 
 const (
 	// minKept is how many entries such a list has to keep. Two lists may have fewer in common by chance.
