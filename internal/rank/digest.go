@@ -30,6 +30,7 @@ type list struct {
 type element struct {
 	hash   uint64
 	weight uint8 // 0: it has a place of its own
+	deep   bool  // it holds lists or objects
 }
 
 // elementsOf are the elements of one of d's lists.
@@ -314,6 +315,19 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) {
 	}
 }
 
+// isDeep reports whether an entry of a list holds lists or objects.
+func isDeep(v tree.Value) bool {
+	if !v.Kind().IsContainer() {
+		return false
+	}
+	for m := v.First(); m.Exists(); m = m.Next() {
+		if m.Kind().IsContainer() {
+			return true
+		}
+	}
+	return false
+}
+
 // isTuple reports whether an entry of a list is a list of values, such as a point, a row of a table, or a time with what was measured then.
 // One value in it says nothing without the others. A list of nothing but texts isn't one: each of them says something by itself.
 func isTuple(v tree.Value) bool {
@@ -341,7 +355,7 @@ func (d *digester) order(v tree.Value, place uint64) {
 		case e.Kind().IsContainer():
 			weight = maxWeight
 		}
-		d.elements = append(d.elements, element{e.Hash(), weight})
+		d.elements = append(d.elements, element{e.Hash(), weight, isDeep(e)})
 	}
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
