@@ -36,12 +36,13 @@ type element struct {
 // elementsOf are the elements of one of d's lists.
 func (d *Digest) elementsOf(l *list) []element { return d.elements[l.from:l.to] }
 
-// list returns the list at a place; nil: there is none. It looks at the i-th list first.
+// list returns the list at a place; nil: there is none, or more than one, because several entries of a list have one name. It looks at the
+// i-th list first.
 func (d *Digest) list(i int, place uint64) *list {
 	if i >= len(d.lists) || d.lists[i].place != place {
 		i = slices.IndexFunc(d.lists, func(l list) bool { return l.place == place })
 	}
-	if i < 0 {
+	if i < 0 || i > 0 && d.lists[i-1].place == place || i+1 < len(d.lists) && d.lists[i+1].place == place {
 		return nil
 	}
 	return &d.lists[i]

@@ -243,6 +243,23 @@ func TestElementsOfAListThatKeepsItsLengthAreSetInPlace(t *testing.T) {
 	}
 }
 
+// Entries that have one name are at one place, and so are the lists in them.
+func TestEntriesMayHaveOneName(t *testing.T) {
+	for k := range 20 { // in how many orders the lists are, depends on the names of others
+		log := fmt.Sprintf(`{"log%d":[1],"l":[`, k)
+		document := func(in ...string) []byte {
+			return []byte(log + `{"id":1,"in":[` + strings.Join(in, `]},{"id":1,"in":[`) + `]}]}`)
+		}
+		cs := []Candidate{
+			heldAt(1, string(document(`1,2,3`, `1,2,3,4`, `1,2`))), heldAt(2, string(document(`1,2,3`, `1,2,5,4`, `1,2`))),
+			heldAt(3, string(document(`1,2,6`, `1,2,5,4`, `1,2`))),
+		}
+		if got := Likeliest(cs, Sent{Body: document(`1,2,6`, `1,2,5,4`, `1,7`)}); got.Best != 2 {
+			t.Errorf("%+v, want the newest", got)
+		}
+	}
+}
+
 // Who reads a document and sends what it has sent before, which others' changes were merged with, insists on it.
 func TestWhoSendsTheSameAgainInsistsOnIt(t *testing.T) {
 	view := Candidate{Revision: at(2, `{"state":"it is open","by":"nobody","seen":1}`), Spent: true, View: true}

@@ -103,6 +103,9 @@ func (w *weighing) findFixed(cs []Candidate) {
 // staysInPlace reports whether the elements of mine's i-th list are changed in place.
 func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 	l := &w.mine.lists[i]
+	if w.mine.list(i, l.place) == nil {
+		return false
+	}
 	if slices.ContainsFunc(w.mine.elementsOf(l), func(e element) bool { return e.deep }) {
 		return false // what is in them says more than that something in them has changed
 	}
