@@ -13,6 +13,12 @@ import (
 // Choose finds what the write is based on. The first of these that is there counts: a base given from before, the client's own guard,
 // If-Match, a stamp, what the session has seen. pass says that the write goes to the engine as the client sent it.
 func (f *Finder) Choose(ctx context.Context, w *Search) (pass bool, err error) {
+	pass, err = f.choose(ctx, w)
+	w.Series.Begin(&w.Base)
+	return pass, err
+}
+
+func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 	if w.Preset.known() {
 		w.takePreset()
 		return false, nil

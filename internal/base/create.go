@@ -42,5 +42,6 @@ func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string,
 	}
 	w.Base.Join(held)
 	held = session.Base{}
+	w.Series.Begin(&w.Base)
 	return "", nil
 }

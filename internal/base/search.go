@@ -56,6 +56,8 @@ type Request struct {
 	Realm     session.Credentials // stands for what is known of indices: see client.Client. Zero: the session's credentials do
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
+	// Series is the writes of the same document that the same request brings, one after the other. Nil: there is no other.
+	Series *session.Series
 	// Preset is the base of a write that is made again (a dead letter). Sessions are not asked for one then. Nil: it is a client's write.
 	Preset *Preset
 	// Way takes the write to the engine, and reads its document. Nil: requests of their own do.

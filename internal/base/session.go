@@ -39,9 +39,10 @@ func (w *Search) asIfRead(view []byte) ([]byte, error) {
 	return out, nil
 }
 
-// TakeFromSession makes what the session has seen the write's base, and reserves it.
+// TakeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what
+// the other write has left.
 func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
-	if w.Base, err = f.sessionStore(w).Take(ctx, w.Session, w.Doc.Ref, w.Sent); err != nil {
+	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Doc.Ref, w.Series, w.Sent); err != nil {
 		return err
 	}
 	return w.checkClient(ctx)

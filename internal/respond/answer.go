@@ -82,6 +82,17 @@ func (a *Answer) Clone() *Answer {
 	return &Answer{Status: a.Status, Fields: slices.Clone(a.Fields), Body: a.Body, Own: a.Own}
 }
 
+// Revision is what the answer to a write says of the revision that it left; zero: nothing. a may be nil.
+func (a *Answer) Revision() (r doc.Revision) {
+	if a != nil && a.Status < 300 {
+		v := gjson.GetManyBytes(a.Body, "_seq_no", "_primary_term", "_version")
+		if v[0].Exists() && v[1].Exists() {
+			r.Numbers, r.Version = doc.Numbers{SeqNo: v[0].Int(), PrimaryTerm: v[1].Int()}, v[2].Int()
+		}
+	}
+	return r
+}
+
 // SetNumbers puts numbers that aren't the engine's into the answer to a write, all other bytes kept.
 func (a *Answer) SetNumbers(n doc.Numbers) {
 	a.Body = setNumber(a.Body, "_seq_no", n.SeqNo)

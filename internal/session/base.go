@@ -108,11 +108,15 @@ func (a *Ack) alias() doc.Numbers {
 	return a.Stored.Numbers
 }
 
-// leftRead is a read that was reserved for a part, and given back because the engine merges the part by itself.
+// leftRead is a base that was reserved for a part, and given back because the engine merges the part by itself.
 type leftRead struct {
 	store *Store
 	key   viewcache.Key
 	viewcache.Sight
+	read bool // it is an outstanding read
+
+	series *Series // that learns what the engine has made of the part; nil: it is alone
+	made   []byte  // what the part makes of the base; nil: not known
 }
 
 // pendingAnswer is an acknowledged write whose client has no answer yet.

@@ -26,6 +26,11 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 			t.Repeat = choice.NoRepeat // two equal small parts are often two changes: a status is set, changed by others, and set again
 		}
 	}
+	if t.after != nil {
+		if k = t.after.choiceInput(); t.Repeat == choice.SameSent {
+			t.Repeat = choice.NoRepeat // another write of the series may have sent the same
+		}
+	}
 	if t.inDoubt != nil {
 		n := t.inDoubt.Numbers()
 		t.Doubt = &n

@@ -24,6 +24,7 @@ type claim struct {
 	// outcomeUnknown says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
 	outcomeUnknown bool
 
+	series  *Series         // that learns what the write leaves; nil: it is alone
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several candidates
 	trace   Trace           // the trace in which the reserved read was made

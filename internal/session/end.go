@@ -1,6 +1,7 @@
 package session
 
 import (
+	"optimist/internal/doc"
 	"optimist/internal/indexstate"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
@@ -94,6 +95,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference, v.FromNothing = a.differs(), c.kind == KindAbsent
 	sh.See(e, v, stored, sent)
+	c.series.see(left{View: e.View, sent: sent, stored: stored})
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
 		sh.Move(copied, k.Session) // the copy counts against the client's memory
@@ -113,7 +115,7 @@ func (b *Base) Release() {
 	if !c.leavesBase {
 		return
 	}
-	c.Failure = c.Contradiction
+	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim is in another series, or in none
 	s, now := c.store, c.store.clock()
 	ix, sh := s.index(c.key.Ref.Index, c.key.Session.Credentials(), now), s.shard(c.key)
 	sh.mu.Lock()
@@ -122,25 +124,41 @@ func (b *Base) Release() {
 }
 
 // LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
-// may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part.
-func (b *Base) LeaveToEngine() {
-	var left *leftRead
-	if c := &b.claim; c.reads() && c.Numbers.Known() { // who found no document writes a part to make one, or not at all
-		left = &leftRead{c.store, c.key, c.Sight}
+// may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part. makes is what the part
+// makes of a document.
+func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
+	var l *leftRead
+	c := &b.claim
+	if c.Numbers.Known() && (c.reads() || c.series != nil) { // who found no document writes a part to make one, or not at all
+		l = &leftRead{store: c.store, key: c.key, Sight: c.Sight, read: c.reads(), series: c.series.leaveToEngine()}
+		if l.series != nil && c.sent != nil && !c.sentPart {
+			l.made, _ = makes(c.sent) // nil: the numbers are a guard all the same
+		}
 	}
 	b.Release()
-	*b = Base{left: left}
+	*b = Base{left: l}
 }
 
-// EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so. The read that was given back is less
-// likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
-func (b *Base) EngineMerged() {
+// WasLeftToEngine reports whether EngineMerged has anything to note.
+func (b *Base) WasLeftToEngine() bool { return b.left != nil }
+
+// EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so: rev is what it left, or zero. The read
+// that was given back is less likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
+func (b *Base) EngineMerged(rev doc.Revision) {
 	l := b.left
 	if l == nil {
 		return
 	}
 	b.left = nil
 	s, now := l.store, l.store.clock()
+	if rev.Known() {
+		v := viewcache.View{Sight: viewcache.Sight{Numbers: rev.Numbers, Version: rev.Version, At: now}}
+		v.Difference = rev.Numbers != l.Numbers && rev.Version != l.Version+1
+		l.series.see(left{View: v, sent: l.made})
+	}
+	if !l.read {
+		return
+	}
 	ix, sh := s.index(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -15,7 +15,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 		t.reserveNothing(e, b)
 		return
 	}
-	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.mayBeAnothers(e, d)
+	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.after == nil && t.mayBeAnothers(e, d)
 	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)
@@ -35,7 +35,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 // isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads.
 func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
-	case t.Named || t.Explicit.Known():
+	case t.Named || t.Explicit.Known() || t.after != nil:
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
 		return true
@@ -64,6 +64,10 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 		r := &e.Reads[d.Read]
 		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
 	case choice.TakeView:
+		if t.after != nil {
+			t.after.claim(e, c)
+			return
+		}
 		c.kind, c.reservesView = KindView, true
 		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
 	case choice.TakePast:
@@ -105,10 +109,12 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 			t.sh.RetireRead(e, d.Read)
 		}
 	case choice.TakeView:
-		if t.guesses() && !d.Doubtful {
+		if t.after == nil && t.guesses() && !d.Doubtful {
 			e.Repeats.Missed = repeat.Missed{}
 		}
-		t.sh.RetireView(e)
+		if c.reservesView {
+			t.sh.RetireView(e)
+		}
 	}
 	t.sh.startPending(c)
 	if e != nil {

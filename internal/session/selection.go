@@ -36,6 +36,8 @@ type selection struct {
 
 	extends seenBody // a revision whose content is all in the write, if the base may be a recollection; zero: none
 
+	after *left // what the write before it in its series has left; nil: it is in no series, or that isn't known
+
 	first     *repeat.Attempt // the earlier write that this one certainly repeats; nil: none
 	inDoubt   *repeat.Attempt // an earlier write of the same bytes whose outcome is unknown; nil: none
 	mayRepeat bool            // the base is a guess, and another write of the session sends, or has sent, the same bytes

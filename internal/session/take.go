@@ -114,7 +114,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	t.dropOldInheritance() // before the entry is looked up: it may drop the entry
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.takenAt = t.sh.Order
-	if !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
+	if t.after == nil && !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // the session stays blind while it writes documents that it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)
@@ -128,7 +128,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
 	}
 	k := t.choiceInput(e, f)
-	if t.takesRecollection(e, f) {
+	if t.after == nil && t.takesRecollection(e, f) {
 		t.reserveRecollection(e, b)
 		return nil, nil
 	}
@@ -155,7 +155,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 // it writes again.
 func (t *selection) noteCrowd(e *viewcache.Entry, k *choice.Input, a choice.Action) {
 	switch {
-	case e == nil || t.s.dryRun:
+	case e == nil || t.s.dryRun || t.after != nil:
 	case k.InFlight || !e.IsNewestRead():
 		e.Crowd.Meet()
 	case a != choice.RankAll: // whose content shows more

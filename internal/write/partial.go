@@ -57,7 +57,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 
 // leaveToEngine makes the change one that the engine merges by itself.
 func (c *change) leaveToEngine() {
-	c.Base.LeaveToEngine()
+	c.Base.LeaveToEngine(c.Part.Makes)
 	c.Outcome.Ambiguous = false
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone

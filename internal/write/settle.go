@@ -132,8 +132,8 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		o.Kind = outcome.Refused // here: nothing was let through
 	}
 	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
-	if o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300 {
-		c.Base.EngineMerged()
+	if c.Base.WasLeftToEngine() && (o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300) {
+		c.Base.EngineMerged(c.answer.Revision())
 	}
 	if err != nil {
 		s.events.Done.Call(c.Rule.Name, o, 0)

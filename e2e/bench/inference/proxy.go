@@ -264,7 +264,7 @@ func (r *request) pass(p *process, b *session.Base) {
 		return
 	}
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
-	b.LeaveToEngine()
-	b.EngineMerged()
+	b.LeaveToEngine(nil) // it is in no series
+	b.EngineMerged(x.engine.Revision)
 	x.store.WroteForwarded(sessionOf(r.trace), ref, x.engine.Revision, false, at)
 }
