@@ -63,6 +63,7 @@ type item struct {
 	guarded bool                        // package write writes it
 	retries bool                        // it goes as it is, but for the rule's retry_on_conflict
 	queued  bool                        // it waits for items of the same document
+	series  *session.Series             // of these items; nil: there are no others
 	done    bool                        // it has its result, or an error
 	work    *work                       // of one that package write has written; nil: that of no other
 	journal journal.Journal             // of the lock under which it is written; nil: there is none
@@ -318,7 +319,9 @@ func (b *items) run() {
 			b.passed(it, it.wait)
 		}
 	}
-	b.work(ctx, b.conflicted())
+	if again := b.conflicted(); len(again) > 0 && !wire.PeerLeft(ctx) {
+		b.work(ctx, again)
+	}
 	if err := b.group.Panic(); err != nil {
 		panic(err.Error())
 	}
@@ -337,10 +340,13 @@ func (b *items) prepare(it *item) {
 // atOnce is how many documents of a bulk are written at the same time: the memory that writes under way take is that of so many.
 const atOnce = 1000
 
-// work writes the items of each queue, one after the other. A panic becomes the caller's.
+// work writes the items of each queue, one after the other. A panic becomes the caller's. What hasn't been sent when the client has left
+// never is. That client may have come again, and have written the documents since.
 func (b *items) work(ctx context.Context, queues [][]*item) {
+	waited := false
 	for wave := range slices.Chunk(queues, atOnce) {
-		b.workWave(ctx, wave)
+		b.workWave(ctx, wave, waited && wire.PeerLeft(ctx))
+		waited = true
 	}
 }
 
@@ -370,20 +376,18 @@ func (b *items) takeRounds(queues [][]*item) (most int) {
 	return most
 }
 
-func (b *items) workWave(ctx context.Context, queues [][]*item) {
+func (b *items) workWave(ctx context.Context, queues [][]*item, gone bool) {
 	most := b.takeRounds(queues)
 	b.group.Begin(len(queues))
 	w := &wave{b: b, ctx: ctx}
 	w.open.Add(len(queues))
 	for _, queue := range queues {
-		if most > 0 && len(queue) == 1 && queue[0].mayPark() {
+		if !gone && most > 0 && len(queue) == 1 && queue[0].mayPark() {
 			w.single = append(w.single, queue[0])
 			continue
 		}
 		go w.step(func() (ended bool) {
-			for k, it := range queue {
-				b.perform(ctx, it, k < most)
-			}
+			b.performAll(ctx, queue, most, gone)
 			return true
 		})
 	}
@@ -456,9 +460,29 @@ func (b *items) patience() (p retry.Policy, behind bool) {
 // but goes through them one after the other.
 const bulkTimeout = 10 * time.Minute
 
+// performAll performs the items of a queue, of which the bulk has rounds for so many. Each is based on what the one before it has left.
+// gone says that the client has left.
+func (b *items) performAll(ctx context.Context, queue []*item, rounds int, gone bool) {
+	var series *session.Series
+	if len(queue) > 1 {
+		series = new(session.Series)
+	}
+	for k, it := range queue {
+		it.series = series
+		if gone = gone || k > 0 && wire.PeerLeft(ctx); gone && it.err == nil {
+			it.err = proxy.ErrLeft
+		}
+		b.perform(ctx, it, k < rounds)
+		series.End(it.err == nil && it.res.Status < http.StatusMultipleChoices, it.account.Kind == outcome.Unknown)
+	}
+}
+
 // perform has package write write one item, if it is guarded, and the bulk has a round for it.
 func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
-	if hasRound && !it.guarded && !it.done && it.rule != nil {
+	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
+		it.guarded = it.series.Known() && !it.Odd // based on the one before it
+	}
+	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
 		it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
 		it.guarded = it.guarded && it.err == nil
 	}
@@ -505,7 +529,7 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 	c := b.r.Client()
 	*w = write.Request{
 		Request: base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
-			Realm: c.Realm, Way: &it.work.way},
+			Realm: c.Realm, Way: &it.work.way, Series: it.series},
 		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request, Piped: it.Piped}
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}

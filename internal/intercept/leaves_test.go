@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -187,6 +188,66 @@ func TestAnItemThatWaitsWhenItsClientSeemsToHaveLeftIsNotSent(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	h.hears("refused;items=3;passed=1;guarded=1;refused=1", "503 client_left", "200 ", "201 ")
+}
+
+// twoItems are two of one document.
+const twoItems = `{"index":{"_id":"1"}}
+{"a":2}
+{"index":{"_id":"1"}}
+{"a":3}
+`
+
+// TestAnItemBehindAnotherOfItsDocumentIsNotSentWhenItsClientHasLeft: the client left while the engine worked on the first.
+func TestAnItemBehindAnotherOfItsDocumentIsNotSentWhenItsClientHasLeft(t *testing.T) {
+	bulk, release := make(chan struct{}), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	url, seen := halfWorld(t, time.Hour, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/_bulk") {
+			close(bulk) // a second one would be a panic
+			<-release
+		}
+		return false
+	})
+	t.Cleanup(letGo)
+	h := newHalf(t, url, seen, twoItems)
+	<-bulk
+	h.end()
+	letGo()
+	h.hears("refused;items=2;guarded=1;refused=1", "200 ", "503 client_left")
+	if a := enginetest.Ask(t, http.MethodGet, url+"/shop/_source/1", ""); a.Body != `{"a":2}` {
+		t.Errorf("stored is %s", a.Body)
+	}
+}
+
+// TestItemsThatWaitForManyOthersAreNotSentWhenTheirClientHasLeft: more documents are named than are written at the same time.
+func TestItemsThatWaitForManyOthersAreNotSentWhenTheirClientHasLeft(t *testing.T) {
+	bulk, release := make(chan struct{}), make(chan struct{})
+	letGo, came := sync.OnceFunc(func() { close(release) }), sync.OnceFunc(func() { close(bulk) })
+	var items atomic.Int64
+	url, seen := halfWorld(t, time.Hour, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/_bulk") {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if items.Add(int64(bytes.Count(body, []byte(`"_id"`)))) >= atOnce {
+				came()
+				<-release
+			}
+		}
+		return false
+	})
+	t.Cleanup(letGo)
+	var text strings.Builder
+	for n := range atOnce + 1 {
+		id := fmt.Sprintf("many%d", n)
+		enginetest.Ask(t, http.MethodGet, url+"/shop/_doc/"+id, "", "Optimist-Session", "s")
+		fmt.Fprintf(&text, "{\"index\":{\"_id\":%q}}\n{}\n", id)
+	}
+	h := newHalf(t, url, seen, text.String())
+	<-bulk
+	h.end()
+	letGo()
+	want := slices.Repeat([]string{"201 "}, atOnce)
+	h.hears(fmt.Sprintf("refused;items=%d;guarded=%d;refused=1", atOnce+1, atOnce), append(want, "503 client_left")...)
 }
 
 // TestAnItemWhoseAnswerNobodyWaitedForIsUnknown: the client seems to have left so long ago that optimist gives up the engine's answer.
