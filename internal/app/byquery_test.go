@@ -97,6 +97,61 @@ func TestChangesByQueryGoOnUntilNothingConflicts(t *testing.T) {
 	}
 }
 
+// TestChangesByQueryThatMayNotGoOn change no more documents than the client allows. Those that find the same again may.
+func TestChangesByQueryThatMayNotGoOn(t *testing.T) {
+	const all, left, done = `"query":{"match_all":{}}`, `200 {"total":2,"deleted":1,"version_conflicts":1,"failures":[]}`,
+		`200 {"total":1,"deleted":1,"version_conflicts":0,"failures":[]}`
+	for name, c := range map[string]struct {
+		query, body string
+		attempts    int
+	}{
+		"all":                               {"", "{" + all + "}", 2},
+		"the first few of each shard":       {"?terminate_after=5", "{" + all + "}", 1},
+		"the first few, as the body says":   {"", "{" + all + `,"terminate_after":5}`, 1},
+		"so many":                           {"?max_docs=5", "{" + all + "}", 1},
+		"so many, as the body says":         {"", "{" + all + `,"max_docs":5}`, 1},
+		"so many, as was said before":       {"", "{" + all + `,"size":5}`, 1},
+		"a query in the target":             {"?q=a:1", "", 2},
+		"one slice of several, in the body": {"", "{" + all + `,"slice":{"id":0,"max":2}}`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &queryEngine{answers: []string{left, done}}
+			server := httptest.NewServer(e)
+			defer server.Close()
+			w := newWorldOn(t, "", Identity{}, server.URL)
+			a := w.ask(w.proxied, "POST", "/shop/_delete_by_query"+c.query, c.body)
+			sent := 0
+			for _, r := range e.requests {
+				if strings.Contains(r, "_by_query") {
+					sent++
+				}
+			}
+			if sent != c.attempts {
+				t.Errorf("%d attempts: %s [%s] %q", sent, a.Body, a.Outcome(), e.requests)
+			}
+		})
+	}
+}
+
+// TestWhatALaterAttemptByQuerySaysIsNotMixedWithWhatEarlierOnesDid: an error has no counters, and the parts of the last attempt aren't those
+// of the whole.
+func TestWhatALaterAttemptByQuerySaysIsNotMixedWithWhatEarlierOnesDid(t *testing.T) {
+	const left = `200 {"total":2,"deleted":1,"version_conflicts":1,"slices":[{"slice_id":0,"total":2,"deleted":1}],"failures":[]}`
+	for _, c := range []struct{ second, want string }{
+		{`503 {"error":{"type":"unavailable"},"status":503}`, `{"error":{"type":"unavailable"},"status":503}`},
+		{`200 {"total":1,"deleted":1,"version_conflicts":0,"slices":[{"slice_id":0,"total":1,"deleted":1}],"failures":[]}`,
+			`{"total":2,"deleted":2,"version_conflicts":0,"failures":[]}`},
+	} {
+		e := &queryEngine{answers: []string{left, c.second}}
+		server := httptest.NewServer(e)
+		w := newWorldOn(t, "", Identity{}, server.URL)
+		if a := w.ask(w.proxied, "POST", "/shop/_delete_by_query", `{"query":{"match_all":{}}}`); a.Body != c.want {
+			t.Errorf("%d %s, want %s", a.Status, a.Body, c.want)
+		}
+		server.Close()
+	}
+}
+
 // TestChangesByQueryThatNeverEndAreGivenUp: the answer is the engine's last one.
 func TestChangesByQueryThatNeverEndAreGivenUp(t *testing.T) {
 	e := &queryEngine{answers: []string{`200 {"total":2,"deleted":1,"version_conflicts":1,"failures":[]}`}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
@@ -93,7 +94,7 @@ func (i *Interceptor) mayRerun(r *request, ru *rule.Rule) bool {
 	if op.Kind == api.UpdateByQuery && !ru.Rerun || i.bulkReason(r) != "" {
 		return false
 	}
-	for _, name := range [...]string{"max_docs", "size", "pretty"} { // with a bound it would change more than that
+	for _, name := range append(bounds[:], "pretty") {
 		if _, given := uri.Param(op.Query, name); given {
 			return false
 		}
@@ -102,10 +103,13 @@ func (i *Interceptor) mayRerun(r *request, ru *rule.Rule) bool {
 	return !given || len(waits) == 0 || string(waits) == "true"
 }
 
+// bounds are the parameters, and the members of the body, that bound how many documents are changed. Carried out twice, a request with one
+// would change more.
+var bounds = [...]string{"max_docs", "size", "terminate_after"}
+
 // limited reports whether the body bounds how many documents are changed.
 func limited(body []byte) bool {
-	v := gjson.GetManyBytes(body, "max_docs", "size")
-	return v[0].Exists() || v[1].Exists()
+	return slices.ContainsFunc(gjson.GetManyBytes(body, bounds[:]...), gjson.Result.Exists)
 }
 
 // queryRun is the way of such a request through its attempts.
@@ -182,20 +186,28 @@ func (q *queryRun) refresh(ctx context.Context) {
 	_, _ = es.Ask(ctx, q.i.Upstream, req, es.Way{Caller: q.r.Caller()})
 }
 
+// added is the last answer with what the attempts before it have done. The parts of a request that is done in slices are those of the last
+// attempt alone: they are left out.
+func (q *queryRun) added() []byte {
+	total := int64(0)
+	for _, n := range q.before[changed:changedEnd] {
+		total += n
+	}
+	body := addTo(q.last.Body, "total", total)
+	for k, name := range counters {
+		body = addTo(body, name, q.before[k])
+	}
+	if whole, err := sjson.DeleteBytes(body, "slices"); err == nil && gjson.GetBytes(body, "slices").Exists() {
+		body = whole
+	}
+	return body
+}
+
 // answer gives the client the last answer, with what all attempts have done.
 func (q *queryRun) answer() {
 	body := q.last.Body
 	if q.attempts > 1 {
-		total := gjson.GetBytes(body, "total").Int()
-		for k, name := range counters {
-			if v := gjson.GetBytes(body, name); v.Exists() && q.before[k] > 0 {
-				body = setCounter(body, name, v.Int()+q.before[k])
-			}
-		}
-		for _, n := range q.before[changed:changedEnd] {
-			total += n
-		}
-		body = setCounter(body, "total", total)
+		body = q.added()
 	}
 	body = respond.Filtered(q.r.Op().Query, body)
 	o := outcome.Outcome{Kind: outcome.Passed, Attempts: q.attempts, Reason: outcome.ReasonByQuery, Untransformed: q.untransformed}
@@ -206,8 +218,10 @@ func (q *queryRun) answer() {
 	_ = q.r.Answer(q.last.Status, append(q.last.Fields, outcomeField(&o)), body)
 }
 
-func setCounter(body []byte, name string, n int64) []byte {
-	if with, err := sjson.SetBytes(body, name, n); err == nil {
+// addTo adds n to a counter of an answer. An error has none.
+func addTo(body []byte, name string, n int64) []byte {
+	v := gjson.GetBytes(body, name)
+	if with, err := sjson.SetBytes(body, name, v.Int()+n); err == nil && v.Exists() && n > 0 {
 		return with
 	}
 	return body
