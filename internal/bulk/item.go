@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,8 @@ type Item struct {
 	Piped bool
 
 	ownIndex  bool   // the action names the index; else the request's path does
-	ownSource bool   // the action has a _source, which says what of the document the answer shows
+	ownSource bool   // the action of an update has a _source, which says what of the document the answer shows
+	unrouted  bool   // the action's routing is empty: the document has none, whatever the request says
 	params    []byte // the query of a request for this document alone
 	pipeline  string // of an update's action, see shared
 	pipes     bool   // the action of an update, or the request, names a pipeline
@@ -320,7 +322,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	if it.readRest(name, v) {
 		return true
 	}
-	text, simple := textOf(v)
+	text, simple := textOf(name, v)
 	if !simple {
 		return false
 	}
@@ -339,7 +341,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.ID = text
 		it.Odd = it.Odd || text == "" // else the engine makes one
 	case "routing", "_routing":
-		it.Routing = text
+		it.Routing, it.unrouted = text, text == ""
 	case "op_type":
 		if it.Kind == api.Index && text == "create" { // of other actions it says nothing
 			it.Kind, it.Verb = api.Create, "create" // which its answer names
@@ -360,9 +362,16 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	return true
 }
 
-// textOf is a member's value as text; a number keeps its digits. simple is false for an array, an object, and null.
-func textOf(v gjson.Result) (text string, simple bool) {
-	if v.Type == gjson.Number {
+// textOf is a member's value as text; a number keeps its digits, unless it is a whole one that is counted by: the engine reads 1.0 as 1.
+// simple is false for an array, an object, and null.
+func textOf(name string, v gjson.Result) (text string, simple bool) {
+	switch {
+	case v.Type == gjson.Number && slices.Contains(wholes, name) && strings.ContainsAny(v.Raw, ".eE"):
+		if n := int64(v.Num); math.Abs(v.Num) < maxExact && float64(n) == v.Num {
+			return strconv.FormatInt(n, 10), true
+		}
+		return v.Raw, true
+	case v.Type == gjson.Number:
 		return v.Raw, true
 	}
 	return v.String(), v.Type == gjson.String || v.IsBool()
@@ -371,7 +380,7 @@ func textOf(v gjson.Result) (text string, simple bool) {
 // readRest reads a member that a request for one document can't say, or says in another way. It reports false for all others.
 func (it *Item) readRest(name string, v gjson.Result) bool {
 	switch {
-	case name == "_source" && v.Type != gjson.JSON:
+	case name == "_source" && it.Kind == api.Update && v.Type != gjson.JSON:
 		it.ownSource = true
 		it.addParam(name, v.String())
 		return true
@@ -387,6 +396,11 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 	it.rest = append(it.rest, v.Raw...)
 	return true
 }
+
+// wholes are the members whose numbers are whole ones, and maxExact is up to where a float64 is exact.
+var wholes = []string{"version", "_version", "if_seq_no", "if_primary_term", "retry_on_conflict", "_retry_on_conflict"}
+
+const maxExact = 1 << 53
 
 func trimUnderscore(name string) string {
 	if name[0] == '_' {
@@ -426,7 +440,7 @@ func (it *Item) complete(r *Reader) error {
 		it.pipes = it.pipes || len(name) > 0 && string(name) != noPipeline
 	}
 	for i := first; i < len(shared); i++ {
-		if len(r.shared[i]) == 0 {
+		if len(r.shared[i]) == 0 || it.Kind != api.Update && i >= firstOfUpdates && i < firstOfAll {
 			continue
 		}
 		if _, given := uri.Param(own, shared[i]); given {
@@ -451,13 +465,14 @@ func (it *Item) misguarded() bool {
 }
 
 // shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those from
-// firstOfAll on apply to deletes, too. The engines run no pipeline over what an update changes, only over a document that an update makes,
+// firstOfUpdates on apply to updates alone: the engines take them with no other request for one document. Those from firstOfAll on apply to
+// all items, deletes included. The engines run no pipeline over what an update changes, only over a document that an update makes,
 // if at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client has
 // sent.
 var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
 	"wait_for_active_shards"}
 
-const firstOfAll = 5
+const firstOfUpdates, firstOfAll = 2, 5
 
 // noPipeline is the name that stands for no pipeline at all.
 const noPipeline = "_none"

@@ -50,6 +50,16 @@ func TestItemsBecomeRequests(t *testing.T) {
 			Defaults{Index: "shop", Routing: "d", Params: []byte("refresh=true&pipeline=q&routing=d&filter_path=took")}},
 		{`{"index":{"_id":"1","pipeline":"own","routing":"own"}}|{}|`, "PUT", "/shop/_doc/1?pipeline=own&routing=own", api.Index,
 			Defaults{Index: "shop", Routing: "d", Params: []byte("pipeline=q&routing=d")}},
+		{`{"index":{"_id":"1","routing":""}}|{}|`, "PUT", "/shop/_doc/1", api.Index, Defaults{Index: "shop", Routing: "d", Params: []byte("routing=d")}},
+		{`{"index":{"_id":"1","routing":null}}|{}|`, "PUT", "/shop/_doc/1?routing=d", api.Index, Defaults{Index: "shop", Routing: "d", Params: []byte("routing=d")}},
+		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?refresh=true", api.Index, Defaults{Index: "shop",
+			Params: []byte("_source=true&_source_includes=a&_source_excludes=b&refresh=true")}},
+		{`{"index":{"_id":"1","_source":true}}|{}|`, "PUT", "/shop/_doc/1", api.Index, shop},
+		{`{"update":{"_id":"1"}}|{"doc":{}}|`, "POST", "/shop/_update/1?_source=true&_source_excludes=b", api.Update, Defaults{Index: "shop",
+			Params: []byte("_source=true&_source_excludes=b")}},
+		{`{"index":{"_id":"1","if_seq_no":1.0,"if_primary_term":10e-1}}|{}|`, "PUT", "/shop/_doc/1?if_seq_no=1&if_primary_term=1", api.Index, shop},
+		{`{"index":{"_id":"1","version":300E-2,"version_type":"external"}}|{}|`, "PUT", "/shop/_doc/1?version=3&version_type=external", api.Index, shop},
+		{`{"index":{"_id":1.0}}|{}|`, "PUT", "/shop/_doc/1.0", api.Index, shop},
 	} {
 		items, err := readAll(strings.ReplaceAll(c.text, "|", "\n"), c.d)
 		if err != nil || len(items) != 1 {
@@ -188,6 +198,9 @@ func TestRequestsBecomeItems(t *testing.T) {
 		{`{"update":{"_id":"1"}}|{"upsert":{}}|`, "PUT", "/shop/_create/1", `{"a":1}`, `{"create":{"_id":"1"}}|{"a":1}|`},
 		{`{"update":{"_id":"1","pipeline":"p"}}|{"doc":{}}|`, "DELETE", "/shop/_doc/1", "", `{"delete":{"_id":"1"}}|`},
 		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", ""},
+		{`{"index":{"_id":"1","routing":""}}|{}|`, "PUT", "/shop/_doc/1", "{}", `{"index":{"_id":"1","routing":""}}|{}|`},
+		{`{"delete":{"_id":"1","_routing":""}}|`, "DELETE", "/shop/_doc/1", "", `{"delete":{"_id":"1","routing":""}}|`},
+		{`{"index":{"_id":"1","_source":"a"}}|{}|`, "PUT", "/shop/_doc/1", "{\n}", `{"index":{"_id":"1","_source":"a"}}|{ }|`},
 		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?unknown=1", "{}", ""},
 		{`{"index":{"_id":"1"}}|{}|`, "GET", "/shop/_doc/1", "", ""},
 		{`{"index":{"_id":"1"}}|{}|`, "PUT", "/shop/_doc/1?version=1.5", "{}", ""},

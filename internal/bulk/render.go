@@ -84,6 +84,9 @@ func (it *Item) appendNames(m *members) {
 	if it.ID != "" {
 		m.text("_id", it.ID)
 	}
+	if it.unrouted {
+		m.text("routing", "")
+	}
 }
 
 // appendPipeline appends the pipeline of an update's action. No pipeline that the client names may run over what goes in place of its
