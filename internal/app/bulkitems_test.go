@@ -1,14 +1,19 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/bulk"
+	"optimist/internal/enginetest"
 	"optimist/internal/outcome"
 )
 
@@ -222,5 +227,57 @@ func (w *world) oneByOne(ask func(method, target, body string) answer, text stri
 		for o.Kind = outcome.Passed; o.Kind.String() != kind; o.Kind++ {
 		}
 		account.Add(&o)
+	}
+}
+
+// TestAnItemThatGoesByItselfHasNoParametersOfUpdates: the stored document has several lines, so that its merge doesn't fit into a bulk.
+func TestAnItemThatGoesByItselfHasNoParametersOfUpdates(t *testing.T) {
+	for _, query := range []string{"?_source=true", "?_source_includes=a", "?_source_excludes=b"} {
+		w := newWorld(t, shopRule, Identity{})
+		w.put(doc1, "{\n\"a\":1,\n\"b\":1}")
+		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+		w.put(doc1, "{\n\"a\":1,\n\"b\":2}")
+		a := w.ask(w.proxied, "POST", "/shop/_bulk"+query, lines(`{"index":{"_id":"1"}}`, `{"a":2,"b":1}`), "Optimist-Session", "s")
+		w.bulked(a, "index 200 updated", "merged;items=1;merged=1")
+		w.holds(doc1, "{\n\"a\":2,\n\"b\":2}")
+	}
+}
+
+// TestAWriteThatFailsIsNotMerged: the engine takes no merge of it.
+func TestAWriteThatFailsIsNotMerged(t *testing.T) {
+	engine := enginetest.Serve(t)
+	var guarded atomic.Int64
+	between := enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		bulk := strings.HasSuffix(r.URL.Path, "/_bulk")
+		if r.Method == http.MethodPut && r.URL.Query().Has("if_seq_no") || bulk {
+			guarded.Add(1)
+		}
+		if guarded.Load() < 2 {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		const refusal = `{"type":"mapper_parsing_exception","reason":"for the test"}`
+		if bulk {
+			fmt.Fprintf(rw, `{"took":1,"errors":true,"items":[{"index":{"_index":"shop","_id":"1","status":400,"error":%s}}]}`, refusal)
+			return true
+		}
+		rw.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(rw, `{"error":%s,"status":400}`, refusal)
+		return true
+	})
+	for _, single := range []bool{true, false} {
+		guarded.Store(0)
+		w := newWorldOn(t, shopRule, Identity{}, between)
+		enginetest.Ask(t, "PUT", engine+doc1, `{"a":1,"b":1}`)
+		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+		enginetest.Ask(t, "PUT", engine+doc1, `{"a":1,"b":2}`)
+		if single {
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2,"b":1}`, "Optimist-Session", "s"), 400, "guarded;attempts=2;base=session")
+			continue
+		}
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":2,"b":1}`), "Optimist-Session", "s")
+		w.bulked(a, "index 400 mapper_parsing_exception", "guarded;items=1;guarded=1")
 	}
 }

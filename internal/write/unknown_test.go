@@ -254,7 +254,7 @@ func TestTheClientsOwnTimeoutEndsTheLoop(t *testing.T) {
 			return nil, nil
 		}
 		start := time.Now()
-		has(t, me.send("PUT", "/shop/_doc/1?timeout=50ms", `{"a":2,"b":0}`), 409, "merged")
+		has(t, me.send("PUT", "/shop/_doc/1?timeout=50ms", `{"a":2,"b":0}`), 409, "guarded")
 		if d := time.Since(start); d > 50*time.Millisecond {
 			t.Errorf("it took %v", d)
 		}
