@@ -1,7 +1,10 @@
 package api
 
 import (
+	"slices"
 	"strconv"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/uri"
@@ -44,4 +47,10 @@ func ReadGuard(query []byte) (n doc.Numbers, found bool) {
 		n = doc.Numbers{SeqNo: s, PrimaryTerm: t}
 	}
 	return n, true
+}
+
+// GuardsItself reports whether the body of an _update has if_seq_no or if_primary_term. OpenSearch takes them there, and doesn't try such
+// an _update again.
+func GuardsItself(update []byte) bool {
+	return slices.ContainsFunc(gjson.GetManyBytes(update, "if_seq_no", "if_primary_term"), gjson.Result.Exists)
 }

@@ -281,3 +281,36 @@ func TestAWriteThatFailsIsNotMerged(t *testing.T) {
 		w.bulked(a, "index 400 mapper_parsing_exception", "guarded;items=1;guarded=1")
 	}
 }
+
+// TestAnUpdateWhoseGuardIsInItsBodyIsNotRetried: OpenSearch takes a guard there, and refuses one together with retry_on_conflict. Of a bulk,
+// it refuses the whole.
+func TestAnUpdateWhoseGuardIsInItsBodyIsNotRetried(t *testing.T) {
+	const old, current = `{"doc":{"a":2},"if_seq_no":0,"if_primary_term":1}`, `{"doc":{"a":2},"if_primary_term":1,"if_seq_no":1}`
+	for _, rule := range []string{"", ", merge: {paths: {/a: sum}}", ", base: {explicit: merge}"} {
+		for _, session := range []string{"", "s"} {
+			for body, want := range map[string]int{old: 409, current: 200} {
+				w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}"+rule+"}\n", Identity{})
+				w.put(doc1, `{"a":1,"b":1}`)
+				w.put(doc1, `{"a":1,"b":2}`)
+				if session != "" {
+					w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", session)
+				}
+				a := w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"index":{"_id":"2"}}`, `{}`, `{"update":{"_id":"1"}}`, body), "Optimist-Session", session)
+				if got := gjson.Get(a.Body, "items.1.update.status").Int(); got != int64(want) {
+					t.Errorf("rule %q, session %q: %d %s [%s], want %d", rule, session, a.Status, a.Body, a.Outcome(), want)
+				}
+				w.put(doc3, `{}`)
+				if body = strings.ReplaceAll(body, `"if_seq_no":1`, `"if_seq_no":3`); want == 200 {
+					n := gjson.Get(w.ask(w.direct, "GET", doc1, "").Body, "_seq_no").Raw
+					body = strings.ReplaceAll(body, `"if_seq_no":3`, `"if_seq_no":`+n)
+				}
+				body = strings.ReplaceAll(body, `"a":2`, `"a":3`)
+				if a := w.ask(w.proxied, "POST", "/shop/_update/1", body, "Optimist-Session", session); a.Status != want {
+					t.Errorf("rule %q, session %q, alone: %d %s [%s], want %d", rule, session, a.Status, a.Body, a.Outcome(), want)
+				} else if !strings.HasPrefix(a.Outcome(), "guarded;attempts=1;base=explicit") {
+					t.Errorf("rule %q, session %q, alone: the outcome is %s", rule, session, a.Outcome())
+				}
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ type Item struct {
 
 	Index, Type, ID, Routing string // decoded; Type and Routing may be empty; ID is empty if the engine is to make one
 
-	Guarded bool // the client gives a version or a sequence number
+	Guarded bool // the client gives a version or a sequence number, in the action or in the body of an update
 	Retries bool // the client gives retry_on_conflict
 	// Token is the lock_token of the action: the tokens of the locks under which the client works. Empty: there is none. No engine knows
 	// that member, so that Text must not be sent.
@@ -123,10 +123,7 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		if it.Source, rest, ended = cutLine(rest); !ended && r.More {
 			return it, false, nil
 		}
-		if it.Kind == api.Update {
-			it.Source = firstValue(it.Source)
-		}
-		if !ended || it.Kind == api.Update && (it.Source == nil || it.Guarded && upserts(it.Source)) {
+		if !ended || it.Kind == api.Update && !it.readUpdate() {
 			return it, false, ErrUnreadable
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
@@ -136,6 +133,17 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	r.text = rest
 	r.read++
 	return it, true, nil
+}
+
+// readUpdate reads the line of an update, of which the engines read no more than one value. It reports false if the engine refuses the
+// whole bulk for it.
+func (it *Item) readUpdate() bool {
+	if it.Source = firstValue(it.Source); it.Source == nil {
+		return false
+	}
+	guardsItself := api.GuardsItself(it.Source)
+	it.Guarded = it.Guarded || guardsItself
+	return !(it.Guarded && upserts(it.Source)) && !(guardsItself && it.Retries)
 }
 
 // Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,

@@ -82,6 +82,8 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 		`{"index":{"_id":"1"},"delete":{}}|{}|`, `{"index":[]}|{}|`, `{"index":1}|{}|`, `[]|{}|`, `x|{}|`, `{}|{}|`, `{"put":{"_id":"1"}}|{}|`,
 		`{"delete":{"_id":null}}|`, `{"index":{"_id":["1"]}}|{}|`, `{"index":{"parent":"1"}}|{}|`, `{"index":{"_id":"1","op_type":["create"]}}|{}|`,
 		`{"index":{"_index":""}}|{}|`, `{"index":{"_id":"1","if_seq_no":1}}|{}|`, `{"create":{"_id":"1","if_seq_no":1,"if_primary_term":1}}|{}|`,
+		`{"update":{"_id":"1"}}|{"doc":{},"upsert":{},"if_seq_no":1,"if_primary_term":1}|`,
+		`{"update":{"_id":"1","retry_on_conflict":1}}|{"doc":{},"if_seq_no":1,"if_primary_term":1}|`,
 		`{"update":{"_id":"1","version":1}}|{"doc":{}}|`, `{"update":{"_id":"1","if_seq_no":1,"if_primary_term":1,"retry_on_conflict":1}}|{"doc":{}}|`,
 	} {
 		if items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"}); !errors.Is(err, ErrUnreadable) {

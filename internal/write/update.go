@@ -85,7 +85,7 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	if c.Rule.HasStrategies {
 		s.events.StrategiesUnused.Call(c.Rule.Name)
 	}
-	if _, found := api.OwnGuard(c.Op.Query); found {
+	if _, found := api.OwnGuard(c.Op.Query); found || api.GuardsItself(c.req.Body) {
 		c.Outcome.Base = outcome.BaseExplicit
 		return s.pass(ctx, c, outcome.ReasonExplicit)
 	}
