@@ -85,10 +85,7 @@ func Parse(method, target []byte, op *Op) {
 	if i := bytes.IndexByte(target, '?'); i >= 0 {
 		op.Path, op.Query = target[:i], target[i+1:]
 	}
-	path := op.Path
-	if op.Fragment {
-		path, _, _ = bytes.Cut(path, []byte("#"))
-	}
+	path := op.told()
 	if len(path) < 2 || path[0] != '/' {
 		return
 	}
@@ -105,6 +102,16 @@ func Parse(method, target []byte, op *Op) {
 		parseIndex(op, m, segs[:n])
 	}
 }
+
+// told is the part of the path that the operation is told by.
+func (op *Op) told() []byte {
+	path, _, _ := bytes.Cut(op.Path, []byte("#"))
+	return path
+}
+
+// Segments are the parts of the path that the operation was told by, percent-encoded. Whoever takes more from the path than Op has takes
+// it from them: Path may go on behind a number sign.
+func (op *Op) Segments() [][]byte { return bytes.Split(bytes.Trim(op.told(), "/"), []byte("/")) }
 
 // methods is a set of HTTP methods.
 type methods uint8

@@ -52,6 +52,22 @@ func TestWhatChangesNoIndexOfOthersLeavesThemTheirBases(t *testing.T) {
 	}
 }
 
+// Engines cut a path at a number sign, or don't. What stands behind it is no index that was made or deleted.
+func TestANumberSignInAPathCostsOthersNoBases(t *testing.T) {
+	for _, c := range [][2]string{
+		{"PUT", "/x#/shop"}, {"PUT", "/x#,shop"}, {"PUT", "/x?y#/shop"}, {"PUT", "/x/_clone#/shop"}, {"PUT", "/x/_alias/y#/shop"},
+		{"DELETE", "/other#,shop"}, {"DELETE", "/other,shop*,-shop"},
+	} {
+		t.Run(strings.ReplaceAll(c[0]+" "+c[1], "/", "|"), func(t *testing.T) {
+			w := newWorld(t, "", Identity{})
+			w.put("/other", `{}`)
+			w.readAndChanged()
+			a := w.asIs(w.proxied, c[0], c[1], "", "hostile")
+			w.stillMerges(fmt.Sprint(c, " ", a.Status))
+		})
+	}
+}
+
 func TestARequestThatNeverEndsChangesNothing(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.readAndChanged()

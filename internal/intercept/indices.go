@@ -226,9 +226,11 @@ func (n *names) add(raw []byte) {
 
 // of finds the names in a request that renumbers. unread says that its body can't be read.
 func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
-	path := bytes.Split(bytes.Trim(op.Path, "/"), []byte("/"))
+	path := op.Segments()
 	first, last := path[0], path[len(path)-1]
 	switch {
+	case op.Fragment: // engines differ in what such a path names: only a comparison can tell
+		n.all = true
 	case string(first) == "_aliases" || string(first) == "_alias":
 		n.aliases(nil, path[1:], body, unread)
 	case string(first) == "_data_stream" && len(path) == 2 && last[0] != '_':
@@ -243,10 +245,21 @@ func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
 	case string(path[1]) == "_rollover":
 		n.named = true
 		n.add(first)
-	default: // _shrink, _split, _clone: the index that they make
+	case len(path) == 3 && resizes(path[1]):
 		n.add(last)
 		n.proven, n.makes = []string{api.Name(last)}, true
+	default:
+		n.all = true
 	}
+}
+
+// resizes reports whether an endpoint makes an index out of another one's documents.
+func resizes(endpoint []byte) bool {
+	switch string(endpoint) {
+	case "_shrink", "_split", "_clone":
+		return true
+	}
+	return false
 }
 
 // index is for the indices that a request makes or deletes by its path alone.
@@ -255,11 +268,17 @@ func (n *names) index(op *api.Op, list []byte) {
 	if _, lenient := uri.Param(op.Query, "ignore_unavailable"); lenient {
 		return // a success says nothing of each
 	}
+	var found []string
 	for part := range bytes.SplitSeq(list, []byte(",")) {
-		if name := api.Name(part); api.OneIndex(name) {
-			n.proven = append(n.proven, name)
+		name := api.Name(part)
+		if name != "" && name[0] == '-' {
+			return // it may take out any of the others
+		}
+		if api.OneIndex(name) {
+			found = append(found, name)
 		}
 	}
+	n.proven = found
 }
 
 // aliases is for what a request calls aliases, in its path or in its body, and for the indices whose aliases they are.

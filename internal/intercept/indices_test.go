@@ -21,8 +21,11 @@ func TestTheNamesOfAChangeAreThoseThatItConcerns(t *testing.T) {
 		{"POST", "/_aliases", `{"actions":[{"remove_index":{"index":"a"}},{"remove":{"index":"*","alias":"-x"}}]}`, "* a"},
 		{"POST", "/_aliases", `{"actions":[{"remove_index":{"indices":["a","b*"]}}]}`, "a,b%2A a"}, {"POST", "/_aliases", `actions: []`, "* "},
 		{"POST", "/_aliases", `{"actions":[{"add":{"index":"a","alias":"` + strings.Repeat("x", 4000) + `"}}]}`, "* "},
+		{"DELETE", "/a,b*,-a", "", "a,b*,-a "}, {"DELETE", "/a,%2Da", "", "a,%2Da "},
 		{"POST", "/a/_rollover", "", "a "}, {"POST", "/a/_rollover/b", "", "a "}, {"PUT", "/a/_shrink/b", "{}", "b b"},
 		{"DELETE", "/_data_stream/d-*", "", "d-* "}, {"POST", "/_data_stream/_modify", "{}", "* "}, {"POST", "/_snapshot/r/s/_restore", "", "* "},
+		{"PUT", "/x#/a", "", "* "}, {"PUT", "/x#,a", "", "* "}, {"DELETE", "/a#x*", "", "* "}, {"PUT", "/x/_alias/y#/a", "", "* "},
+		{"PUT", "/x/_clone#/a", "", "* "}, {"PUT", "/x/_clone", "", "* "}, {"PUT", "/x/_clone/y/a", "", "* "}, {"PUT", "/x?y#/a", "", "* "},
 	} {
 		var n names
 		op := parsed(c.method, c.target)
