@@ -2,10 +2,12 @@ package hostile
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -322,6 +324,48 @@ func TestBulksOfManyItemsStayWithinTheBudget(t *testing.T) {
 		})
 		t.Logf("%q: %d bytes, statuses %v", line, len(body), statuses)
 		g.holds(t, grown)
+	}
+}
+
+// A bulk of empty lines has no items, whatever its length. The engine knows the client's credentials to be none, and is asked for each.
+func TestBulksOfEmptyLinesStayWithinTheBudget(t *testing.T) {
+	var asked atomic.Int64
+	stub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if _, _ = io.Copy(io.Discard, r.Body); r.URL.Path != "/" {
+			asked.Add(1)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(stub.Close)
+	g := startAt(t, stub.URL, bounded)
+	empty := zipped(func(w io.Writer) { repeat(w, "\n", 1024*mebi) })
+	items := zipped(func(w io.Writer) { repeat(w, `{"delete":{"_id":"1"}}`+"\n", 1000) })
+	member := zipped(func(io.Writer) {})
+	for _, c := range []struct {
+		name, coding string
+		body         []byte
+	}{
+		{"plain", "identity", bytes.Repeat([]byte("\n"), 256*mebi)},
+		{"compressed", "gzip", empty},
+		{"before items", "gzip", slices.Concat(empty, items)},
+		{"behind items", "gzip", slices.Concat(items, empty)},
+		{"of no bytes", "gzip", bytes.Repeat(member, 64*mebi/len(member))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const clients = 2
+			asked.Store(0)
+			body := request("POST", "/i/_bulk", c.body, "Content-Type", "application/x-ndjson", "Content-Encoding", c.coding)
+			before := g.cpu(t)
+			var statuses map[int]int
+			grown := g.growth(t, func() { statuses = atOnce(clients, func(int) int { return g.exchange(body) }) })
+			t.Logf("%d bytes of each; processor time for each: %v", len(c.body), (g.cpu(t)-before)/clients)
+			if statuses[401]+statuses[503] != clients || int64(statuses[401]) > asked.Load() {
+				t.Errorf("%v, and the engine was asked %d times", statuses, asked.Load())
+			}
+			g.holds(t, grown)
+		})
 	}
 }
 

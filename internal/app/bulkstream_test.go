@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,64 @@ func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
 		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
 	}
 	w.holds("/other/_doc/1", "")
+}
+
+// TestABulkWithoutItemsIsTheEngines however long it is: nobody else knows whether its client may write.
+func TestABulkWithoutItemsIsTheEngines(t *testing.T) {
+	const refusal = `{"error":"of the engine"}`
+	var asked atomic.Int64
+	front := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
+			return false
+		}
+		n, _ := io.Copy(io.Discard, r.Body)
+		asked.Store(n)
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(rw, refusal)
+		return true
+	})
+	w := newSizedWorldOn(t, "", Identity{}, front, tinyBody)
+	members := strings.Repeat(zipped(""), 100)
+	for _, line := range []string{"\n", "\r\n", " \n"} {
+		for _, n := range []int{1, 300, 500, 1000, 5000, 1 << 20} {
+			text := strings.Repeat(line, n)
+			for coding, body := range map[string]string{"identity": text, "gzip": zipped(text), "x-gzip": members + zipped(text)} {
+				asked.Store(-1)
+				a := w.ask(w.proxied, "POST", "/shop/_bulk", body, "Content-Encoding", coding)
+				if a.Status != 401 || a.Body != refusal || asked.Load() != int64(len(body)) {
+					t.Errorf("%d times %q, %s: %d %.100s; the engine got %d of %d bytes", n, line, coding, a.Status, a.Body, asked.Load(), len(body))
+				}
+			}
+		}
+	}
+}
+
+// TestEmptyLinesOfABulkTakeNoMemory before its items, between them and behind them. Where there are too many of them for a guard, the engine
+// gets the bulk as it is, or the client is told how far it came.
+func TestEmptyLinesOfABulkTakeNoMemory(t *testing.T) {
+	const size, bound, engines = 64 << 10, 64 << 20, "longer than 104857600 bytes"
+	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), size)
+	few, many := strings.Repeat("\n", size-100), bomb(t, "", strings.Repeat("\n", 1<<20), 100, "")
+	some := zipped(few + numbered(300) + few + numbered(200) + few)
+	w.wants(w.ask(w.proxied, "POST", "/shop/_bulk", some, "Content-Encoding", "gzip"), 200, "passed;items=500;passed=500")
+	for name, c := range map[string]struct {
+		body, reason string
+		status       int
+	}{
+		"before":  {many + zipped(numbered(500)), engines, 413},
+		"alone":   {many, engines, 413},
+		"between": {zipped(numbered(500)) + many + zipped(numbered(1)), "item 501 of the bulk can't be read; the 500 before it were carried out", 400},
+		"behind":  {zipped(numbered(500)) + many, "item 501 of the bulk can't be read; the 500 before it were carried out", 400},
+	} {
+		var a answer
+		took := allocated(func() {
+			a = w.ask(w.proxied, "POST", "/shop/_bulk?filter_path=error", c.body, "Content-Encoding", "gzip")
+		})
+		if a.Status != c.status || !strings.Contains(a.Body, c.reason) || c.reason != engines && took > bound {
+			t.Errorf("%s: %d %.300s [%s], %d KiB", name, a.Status, a.Body, a.Outcome(), took>>10)
+		}
+	}
 }
 
 // TestABulkWhoseAnswerFindsNoDiskSaysHowFarItCame: the items that were sent are counted, and those behind them are not written. The log has

@@ -58,6 +58,10 @@ const (
 	leastWindow = 1 << 10
 	// roomOfStream is how many times max_guarded_body a bulk takes that comes as a stream: two windows, as items, requests and answers.
 	roomOfStream = 3
+	// keptOfStream is how many times max_guarded_body of a bulk is read at most before the first of it is sent, and keptAhead how many bytes
+	// besides: enough to see that its first item is larger than what may be held. A gzip decoder reads ahead.
+	keptOfStream = 2
+	keptAhead    = 64 << 10
 	// longestAction is longer than any action is, in bytes.
 	longestAction = 64 << 10
 )
@@ -79,17 +83,21 @@ func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Na
 		r.Fail(err)
 		return true, "", nil
 	}
-	s := &stream{i: i, r: r, d: d, in: &pieces{r: r, keeps: true}, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
+	in := &pieces{r: r, keeps: true, keep: keptOfStream*i.MaxBody + keptAhead}
+	s := &stream{i: i, r: r, d: d, in: in, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
 		rounds: mostRounds, began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
 	defer s.out.Close()
-	if s.plain = s.in; r.Gzipped() {
-		s.plain = &unzipped{in: s.in}
+	if s.plain = in; r.Gzipped() {
+		s.plain = &unzipped{in: in}
 	}
 	err := s.run()
 	switch {
-	case errors.Is(err, bulk.ErrUnreadable) && s.in.keeps:
+	case s.in.keeps && errors.Is(err, bulk.ErrUnreadable):
 		r.GiveBack()
 		return false, outcome.ReasonFormat, nil
+	case s.in.keeps && err == nil: // it has no items
+		r.GiveBack()
+		return false, "", nil
 	case errors.Is(err, bulk.ErrUnreadable):
 		err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
 			"item %d of the bulk can't be read; the %d before it were carried out, and nothing behind them", s.items+1, s.items)}
@@ -136,11 +144,12 @@ func (s *stream) wait() error {
 	return s.failed
 }
 
-// next reads the next window. The error is io.EOF behind the last, bulk.ErrUnreadable, errLarge, or what the connection says.
+// next reads the next window. The error is io.EOF behind the last, bulk.ErrUnreadable, errLarge, or what the connection says. Empty lines
+// take no memory, but time: of these a bulk may have as many bytes, one behind the other, as may be held.
 func (s *stream) next() (*items, error) {
-	for want := s.size; ; want *= 2 {
+	for empty := int64(0); ; {
 		if s.short && !s.ended {
-			if err := s.fill(want); err != nil {
+			if err := s.fill(); err != nil {
 				return nil, err
 			}
 		}
@@ -152,6 +161,9 @@ func (s *stream) next() (*items, error) {
 		if err != nil && (s.in.keeps || len(b.all) == 0) {
 			return nil, err // of the first window nothing has been sent: the engine gets the bulk as it is
 		}
+		if len(b.all) == 0 {
+			empty += int64(len(s.text) - len(reader.Rest()))
+		}
 		s.text = reader.Rest()
 		s.short = err == nil && len(b.all) < windowItems
 		switch {
@@ -159,7 +171,7 @@ func (s *stream) next() (*items, error) {
 			return b, nil
 		case s.ended:
 			return nil, io.EOF
-		case len(s.text) >= longestAction && !reader.HasAction():
+		case empty > s.i.MaxBody, len(s.text) >= longestAction && !reader.HasAction():
 			return nil, bulk.ErrUnreadable
 		case int64(len(s.text)) >= s.i.MaxBody:
 			return nil, errLarge
@@ -167,10 +179,10 @@ func (s *stream) next() (*items, error) {
 	}
 }
 
-// fill reads on until there are so many bytes of text, or no more come. What was read before is copied: it may be part of a window under
-// way.
-func (s *stream) fill(want int) error {
-	text := append(make([]byte, 0, max(want, 2*len(s.text))), s.text...)
+// fill reads on until there are as many bytes of text as a window has, or twice as many as before, or no more come. What was read before
+// is copied: it may be part of a window under way.
+func (s *stream) fill() error {
+	text := append(make([]byte, 0, max(s.size, 2*len(s.text))), s.text...)
 	for len(text) < cap(text) {
 		n, err := s.plain.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
@@ -314,17 +326,22 @@ func (s *stream) large() error {
 type pieces struct {
 	r     *request
 	piece []byte
-	keeps bool // the request may still be forwarded as it is
+	keeps bool  // the request may still be forwarded as it is: nothing of it was sent
+	keep  int64 // of how many further bytes that may be so
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. The error is bulk.ErrUnreadable where more would have to be kept than may be.
 func (p *pieces) Read(into []byte) (int, error) {
 	for len(p.piece) == 0 {
+		if p.keeps && p.keep <= 0 {
+			return 0, bulk.ErrUnreadable
+		}
 		piece, err := p.r.Piece(p.keeps)
 		if err != nil {
 			return 0, err
 		}
 		p.piece = piece
+		p.keep -= int64(len(piece))
 	}
 	n := copy(into, p.piece)
 	p.piece = p.piece[n:]

@@ -109,9 +109,6 @@ func (s *stream) answer() {
 		a.Fields = append(a.Fields, wire.Field{Name: []byte("Warning"), Value: []byte(`299 optimist "the engine hasn't refreshed all of it"`)})
 	}
 	s.summary.Took = time.Since(s.began)
-	if s.items == 0 {
-		s.summary.Ingest = -1
-	}
 	head, tail := s.summary.Append(nil), []byte("]}")
 	if s.filtered {
 		head, tail = s.filteredHead(head)
