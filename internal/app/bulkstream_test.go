@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -66,6 +67,44 @@ func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
 		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
 	}
 	w.holds("/other/_doc/1", "")
+}
+
+// TestACompressedBulkThatIsDamagedSaysHowFarItCame, whatever the damage is. Engines read what follows as another member, and so does optimist.
+func TestACompressedBulkThatIsDamagedSaysHowFarItCame(t *testing.T) {
+	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
+	var text strings.Builder
+	random := rand.NewChaCha8([32]byte{})
+	for n := range 500 {
+		fmt.Fprintf(&text, `{"index":{"_id":"%d"}}`+"\n"+`{"n":"%x"}`+"\n", n, random.Uint64())
+	}
+	large := fmt.Sprintf(`{"index":{"_id":"large"}}`+"\n"+`{"n":"%0300000d"}`+"\n", 0)
+	whole, behind := zipped(text.String()), zipped(text.String()+large)
+	n := len(whole)
+	for name, body := range map[string]string{
+		"broken off": whole[:n*2/3], "without its trailer": whole[:n-8], "of half its trailer": whole[:n-4],
+		"another sum": whole[:n-8] + "\x00\x00\x00\x00" + whole[n-4:], "another length": whole[:n-4] + "\x00\x00\x00\x00",
+		"another text": whole[:n*2/3] + strings.Repeat("\xff", 100) + whole[n*2/3+100:], "broken off in a large item": behind[:len(behind)-100],
+		"bytes behind it": whole + "junkjunk", "many bytes behind it": whole + strings.Repeat("junk", 1000), "zeros behind it": whole + "\x00\x00",
+		"a member that breaks off": whole + whole[:n/2],
+	} {
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", body, "Content-Encoding", "gzip")
+		reason, items := gjson.Get(a.Body, "error.reason").Str, 0
+		at := strings.Index(reason, "; the first ")
+		if at > 0 {
+			_, _ = fmt.Sscanf(reason[at:], "; the first %d items of the bulk were carried out, and nothing behind them", &items)
+		}
+		if a.Status != 400 || !strings.HasPrefix(reason, "the body isn't the gzip data that its Content-Encoding says: ") || items == 0 {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
+		}
+		w.wants(a, 400, fmt.Sprintf("passed;items=%d;", items))
+	}
+	for _, body := range []string{whole[:9], "\x1f\x8b" + strings.Repeat("x", 2*tinyBody), whole[:20] + strings.Repeat("\xff", 2*tinyBody)} {
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", body, "Content-Encoding", "gzip")
+		if a.Status != 400 || strings.Contains(a.Body, "carried out") || !strings.Contains(a.Body, "isn't the gzip data") {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	}
+	w.wants(w.ask(w.proxied, "POST", "/shop/_bulk", whole+zipped(numbered(100)), "Content-Encoding", "gzip"), 200, "passed;items=600;passed=600")
 }
 
 // TestABulkWithoutItemsIsTheEngines however long it is: nobody else knows whether its client may write.

@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
+	"optimist/internal/coding"
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
@@ -92,21 +93,19 @@ func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Na
 	}
 	err := s.run()
 	switch {
-	case s.in.keeps && errors.Is(err, bulk.ErrUnreadable):
+	case in.keeps && errors.Is(err, bulk.ErrUnreadable):
 		r.GiveBack()
 		return false, outcome.ReasonFormat, nil
-	case s.in.keeps && err == nil: // it has no items
+	case in.keeps && err == nil: // it has no items
 		r.GiveBack()
 		return false, "", nil
-	case errors.Is(err, bulk.ErrUnreadable):
-		err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
-			"item %d of the bulk can't be read; the %d before it were carried out, and nothing behind them", s.items+1, s.items)}
-	}
-	if err != nil {
+	case in.keeps:
+		r.Fail(err)
+	case err != nil:
 		r.Fail(err, itemsField(&s.account))
-		return true, "", nil
+	default:
+		s.answer()
 	}
-	s.answer()
 	return true, "", nil
 }
 
@@ -123,16 +122,34 @@ func (s *stream) run() error {
 			return nil
 		case errors.Is(err, errLarge):
 			if err := s.large(); err != nil {
-				return err
+				return s.cutOff(err)
 			}
 		case err != nil:
-			return err
+			return s.cutOff(err)
 		default:
 			s.in.keeps = false
 			s.working = make(chan struct{})
 			go s.work(b)
 		}
 	}
+}
+
+// cutOff is why the bulk can't be read on, as the client is told it: what was sent before that can't be taken back.
+func (s *stream) cutOff(err error) error {
+	if s.in.keeps {
+		return err // nothing was
+	}
+	if errors.Is(err, bulk.ErrUnreadable) {
+		return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
+			"item %d of the bulk can't be read; the %d before it were carried out, and nothing behind them", s.items+1, s.items)}
+	}
+	failure := proxy.FailureOf(err, false)
+	if failure == nil {
+		return err
+	}
+	told := *failure
+	told.Reason = fmt.Sprintf("%s; the first %d items of the bulk were carried out, and nothing behind them", told.Reason, s.items)
+	return &told
 }
 
 // wait waits until the window under way is done. The error is why nothing more may be.
@@ -328,20 +345,22 @@ type pieces struct {
 	piece []byte
 	keeps bool  // the request may still be forwarded as it is: nothing of it was sent
 	keep  int64 // of how many further bytes that may be so
+	err   error // final
 }
 
 // Read implements io.Reader. The error is bulk.ErrUnreadable where more would have to be kept than may be.
 func (p *pieces) Read(into []byte) (int, error) {
 	for len(p.piece) == 0 {
-		if p.keeps && p.keep <= 0 {
-			return 0, bulk.ErrUnreadable
+		if p.err == nil && p.keeps && p.keep <= 0 {
+			p.err = bulk.ErrUnreadable
 		}
-		piece, err := p.r.Piece(p.keeps)
-		if err != nil {
-			return 0, err
+		if p.err == nil {
+			p.piece, p.err = p.r.Piece(p.keeps)
+			p.keep -= int64(len(p.piece))
 		}
-		p.piece = piece
-		p.keep -= int64(len(piece))
+		if p.err != nil {
+			return 0, p.err
+		}
 	}
 	n := copy(into, p.piece)
 	p.piece = p.piece[n:]
@@ -350,25 +369,24 @@ func (p *pieces) Read(into []byte) (int, error) {
 
 // unzipped is a body without its gzip coding.
 type unzipped struct {
-	in io.Reader
+	in *pieces
 	z  *gzip.Reader
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. The error is that of the body, or says what is wrong with the coding. Behind the first member others may
+// follow, which engines read, too, and nothing else.
 func (u *unzipped) Read(into []byte) (n int, err error) {
 	if u.z == nil {
-		if u.z, err = gzip.NewReader(u.in); err != nil {
-			return 0, malformed(err)
-		}
+		u.z, err = gzip.NewReader(u.in)
 	}
-	n, err = u.z.Read(into)
-	return n, malformed(err)
-}
-
-// malformed is an error of gzip's as the client is told it.
-func malformed(err error) error {
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
-		return &proxy.Failure{Status: http.StatusBadRequest, Type: "parse_exception", Reason: err.Error()}
+	if err == nil {
+		n, err = u.z.Read(into)
 	}
-	return err
+	switch {
+	case err == nil, err == io.EOF:
+		return n, err
+	case u.in.err != nil && u.in.err != io.EOF:
+		return n, u.in.err
+	}
+	return n, &proxy.Failure{Status: http.StatusBadRequest, Type: "parse_exception", Reason: coding.ErrMalformed.Error() + ": " + err.Error()}
 }
