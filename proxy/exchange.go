@@ -25,7 +25,8 @@ type Exchange struct {
 	// client has any of it. It isn't called if there is no answer. It is nil again at the next request.
 	OnStatus func(status int)
 
-	// Local belongs to the interceptor. It is nil at a connection's first request, and stays from one request to the next.
+	// Local belongs to the interceptor. It is nil at a connection's first request, and behind one with a large head. Else it stays from one
+	// request to the next.
 	Local any
 
 	c         *conn
@@ -53,8 +54,39 @@ type Exchange struct {
 // maxKeptBuffer is the size in bytes above which a buffer isn't kept for the next request: idle connections are many.
 const maxKeptBuffer = 16 << 10
 
+const (
+	// smallHead is the size in bytes up to which a head takes nothing from the budget: as connections have one anyway.
+	smallHead = 8 << 10
+	// copiesOfHead is how many times a head is held while its request is under way: as it came, in our lists, and as it is sent.
+	copiesOfHead = 3
+)
+
+// holdHead takes the memory for a large head, and for the buffer that it came in, from the request's client. While the head came nobody
+// knew whose it was.
+func (x *Exchange) holdHead() error {
+	if x.head.Size() <= smallHead {
+		return nil
+	}
+	x.c.taken.End()
+	return x.c.taken.Take(int64(copiesOfHead*x.head.Size() + x.c.r.Size()))
+}
+
+// forget drops all that is kept for the next request, or of the last.
+func (x *Exchange) forget() {
+	c := x.c
+	if c.up != nil {
+		c.up.Close()
+		c.up = nil
+	}
+	x.head, x.op, x.up, x.Local = wire.Head{Identity: c.server.identity}, api.Op{}, upstream.Request{}, nil
+	x.fields, x.out, x.prefix, x.pending = nil, nil, nil, nil
+}
+
 // reset makes the Exchange ready for the next request.
 func (x *Exchange) reset() {
+	if x.head.Size() > smallHead {
+		x.forget() // idle connections are many
+	}
 	x.op = api.Op{}
 	x.OnAnswer, x.OnStatus = nil, nil
 	x.in.clear()

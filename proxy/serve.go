@@ -23,6 +23,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(budget.With(wire.WithPeer(s.ctx, nc), &c.taken))
 	c.taken.Open(s.budget, func() budget.Owner { return s.owner(&c.x) })
+	c.r.Room = &c.taken
 	c.r.Reset(c)
 	c.x.c = c
 	c.x.head.Identity = s.identity
@@ -67,7 +68,10 @@ func (c *conn) close() {
 func (c *conn) serveOne() bool {
 	x := &c.x
 	x.reset()
-	err := x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
+	err := c.holdBuffer()
+	if err == nil {
+		err = x.head.ReadRequest(&c.r, c.server.limits.MaxHeader)
+	}
 	if errors.Is(err, errIdle) {
 		err = c.readLate()
 	}
@@ -77,8 +81,20 @@ func (c *conn) serveOne() bool {
 		return false
 	}
 	x.start()
-	x.serve()
+	if err := x.holdHead(); err != nil {
+		x.Fail(err)
+	} else {
+		x.serve()
+	}
 	return x.finish()
+}
+
+// holdBuffer takes the memory for a large buffer in which the beginning of the next request has come with the last one.
+func (c *conn) holdBuffer() error {
+	if c.r.Size() <= maxKeptBuffer {
+		return nil
+	}
+	return c.taken.Take(int64(c.r.Size()))
 }
 
 // readLate reads a request that arrived while the watcher ended the idle wait for it. The client can't know that, and may not
@@ -110,6 +126,9 @@ func (c *conn) finish() {
 		c.tls.end()
 	}
 	if x.hasAnswer && !x.broken && (!x.in.complete() || c.r.Buffered() > 0) {
+		x.forget()
+		c.r = wire.Reader{}
+		c.taken.End()
 		c.linger()
 	}
 }
@@ -122,7 +141,7 @@ func (c *conn) linger() {
 	if !ok || half.CloseWrite() != nil || l.Linger < 0 {
 		return
 	}
-	buf := make([]byte, 16<<10)
+	buf := make([]byte, 4<<10)
 	end := time.Now().Add(l.Linger)
 	for left := l.MaxLinger; left > 0; {
 		silence := time.Now().Add(l.Linger / 6)

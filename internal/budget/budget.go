@@ -1,7 +1,7 @@
 // Package budget bounds the bytes that all requests hold at once, and shares them among clients.
 //
-// A request takes bytes before it holds them: for a body that is collected or expanded, for an answer that is collected, for the
-// work of a merge. Small things, and what connections need by themselves, don't count. The budget is an account, not a
+// A request takes bytes before it holds them: for a body that is collected or expanded, for a large head, for an answer that is collected,
+// for the work of a merge. Small things, and what connections need by themselves, don't count. The budget is an account, not a
 // measurement: it doesn't notice bytes that a caller holds without taking them.
 package budget
 

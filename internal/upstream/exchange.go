@@ -418,6 +418,9 @@ func (x *Exchange) release(keep bool) {
 	if cap(x.whole) > maxKept {
 		x.whole = nil
 	}
+	if cap(x.out) > maxKept {
+		x.out = nil
+	}
 	switch {
 	case c == nil:
 	case keep && usable:

@@ -198,6 +198,36 @@ func TestBufferGrowsForAStreamAndShrinksAfterIt(t *testing.T) {
 	}
 }
 
+// room has so many bytes left.
+type room int64
+
+var errRoom = errors.New("no room")
+
+func (r *room) Take(n int64) error {
+	if int64(*r) < n {
+		return errRoom
+	}
+	*r -= room(n)
+	return nil
+}
+
+// TestABufferGrowsByWhatItsRoomHas: without more room a body comes in smaller pieces, and a head doesn't.
+func TestABufferGrowsByWhatItsRoomHas(t *testing.T) {
+	left := room(20 << 10)
+	r := newReader(io.LimitReader(zeros{}, 1<<20))
+	r.Room = &left
+	var b Body
+	b.Reset(r, &Head{Body: Length, Length: 1 << 20})
+	if all, err := readAll(&b); len(all) != 1<<20 || err != nil || r.Size() != 4*minBuffer || left != 8<<10 {
+		t.Errorf("%d bytes, %v, a buffer of %d, room for %d", len(all), err, r.Size(), left)
+	}
+	left = 8 << 10
+	r.Reset(strings.NewReader("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n"))
+	if err := new(Head).ReadRequest(r, 0); !errors.Is(err, errRoom) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestBrokenChunkedBodyStaysBroken is about the line after the one that was refused: it could look like the body's end.
 func TestBrokenChunkedBodyStaysBroken(t *testing.T) {
 	r := newReader(strings.NewReader("0\r\nX: " + strings.Repeat("x", maxTrailers) + "\r\n\r\nGET / HTTP/1.1\r\n"))

@@ -75,6 +75,12 @@ func (h *Head) HasBody() bool {
 	return h.Body == Chunked || h.Body == UntilClose || h.Body == Length && h.Length > 0
 }
 
+// sizeOfField is how many bytes a Field takes beside its text.
+const sizeOfField = 48
+
+// Size is how many bytes the Head holds: its text, and the list of its fields.
+func (h *Head) Size() int { return len(h.buf) + sizeOfField*len(h.Fields) }
+
 // Reset empties the Head. It keeps the buffers for the next message, unless they are unusually large.
 func (h *Head) Reset() {
 	buf, fields := h.buf, h.Fields
