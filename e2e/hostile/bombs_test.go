@@ -224,7 +224,7 @@ func TestPatchesThatDoubleTheDocumentStayWithinTheBudget(t *testing.T) {
 			return g.exchange(request("PATCH", fmt.Sprintf("/i/_doc/%d", i), patch, "Content-Type", "application/json-patch+json"))
 		})
 	})
-	if statuses[400]+statuses[503] != 24 || statuses[400] == 0 {
+	if statuses[413]+statuses[503] != 24 || statuses[413] == 0 {
 		t.Errorf("%v", statuses)
 	}
 	g.holds(t, grown)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 )
 
@@ -164,4 +165,25 @@ func TestTheStockNeverGoesBelowZero(t *testing.T) {
 	if got := w.stored(doc1); sold != stock || got != `{"stock":0}` {
 		t.Errorf("%d sold of %d, %s left", sold, stock, got)
 	}
+}
+
+// TestAPatchThatNeedsTooMuchMemoryIsTooLarge, as one is whose body alone does.
+func TestAPatchThatNeedsTooMuchMemoryIsTooLarge(t *testing.T) {
+	engine := enginetest.Serve(t)
+	c := configured(t, "", engine)
+	c.Limits.Memory, c.Limits.MaxGuardedBody = 1<<20, 1<<20
+	w := &world{t: t, direct: engine, app: running(t, c)}
+	w.proxied = w.app.URL()
+	list := `{"l":[` + strings.Repeat("0,", 64<<10) + `0]}`
+	w.put(doc1, list)
+	for name, patch := range map[string]string{
+		"applied": `[{"op":"add","path":"/l/0","value":7}]`,
+		"held":    `[{"op":"add","path":"/a","value":"` + strings.Repeat("x", 900<<10) + `"}]`,
+	} {
+		a := w.ask(w.proxied, "PATCH", doc1, patch, "Content-Type", opsType)
+		if a.Status != 413 || gjson.Get(a.Body, "error.type").Str != "request_too_large" || !strings.Contains(a.Body, "limits.memory") {
+			t.Errorf("%s: %d %.300s", name, a.Status, a.Body)
+		}
+	}
+	w.holds(doc1, list)
 }

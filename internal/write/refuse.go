@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/ack"
 	"optimist/internal/base"
+	"optimist/internal/budget"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
@@ -65,10 +66,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		return c.conflict("rule [" + c.Rule.Name + "] refuses to merge: both the client and another client changed [" +
 			strings.Join(both.Paths, ", ") + "]")
 	case errors.As(err, &unfit):
-		if c.patch != nil {
-			c.unpatchable = intent.Unreadable(unfit.Err)
-		}
-		c.unfit = true
+		c.unfit, c.unpatchable = true, c.patch != nil && intent.Unreadable(unfit.Err)
 		return c.unapplied(unfit)
 	default:
 		// The engine may store a body that the merge can't read: it is guarded, and the conflict is the answer.
@@ -122,11 +120,13 @@ func (c *change) conflictOf(res *upstream.Response) *respond.Answer {
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
 func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
-	var test *edit.TestError
-	if errors.As(e, &test) {
+	if errors.As(e, new(*edit.TestError)) {
 		return c.conflict(e.Error())
 	}
 	reason := "[" + c.Doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
+	if errors.Is(e, budget.ErrTooMuch) { // as of a body that is too large to be held
+		return respond.ErrorIn(c.Doc.Index, http.StatusRequestEntityTooLarge, "request_too_large", reason)
+	}
 	return respond.ErrorIn(c.Doc.Index, 400, "illegal_argument_exception", reason)
 }
 
