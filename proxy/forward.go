@@ -185,10 +185,20 @@ func (x *Exchange) relay(o *ForwardOptions) error {
 	framing := x.composeHead(h, add)
 	h.Body, h.Length = was.Body, was.Length
 	x.recordStatus(h.Status)
-	if err := x.sendBody(o, framing, body, whole); err != nil {
+	switch err := x.sendBody(o, framing, body, whole); {
+	case err != nil && len(x.out) > 0: // all of it was held back
+		x.takeBack()
+		return err
+	case err != nil:
 		x.breakOff(framing)
 	}
 	return nil
+}
+
+// takeBack makes an answer of which nothing was sent none.
+func (x *Exchange) takeBack() {
+	x.out, x.pending, x.outcome = x.out[:0], x.pending[:0], x.outcome[:0]
+	x.hasAnswer, x.status, x.sent = false, 0, 0
 }
 
 // peek collects the first n bytes of the answer's body in x.prefix. It reports whether that was all.
