@@ -36,7 +36,8 @@ var (
 	ErrTransferEncoding = errors.New("invalid Transfer-Encoding")
 	// ErrTransferCoding reports a transfer coding other than chunked.
 	ErrTransferCoding = errors.New("transfer coding not supported")
-	// ErrHeadTooLarge reports a head over the reader's limit in bytes, or with more than MaxFields fields.
+	// ErrHeadTooLarge reports a head over the reader's limit in bytes, or with more than MaxFields fields, or MaxOptions
+	// connection options.
 	ErrHeadTooLarge = errors.New("header section too large")
 	// ErrChunk reports a chunked body that breaks the grammar: size, line ending or trailer.
 	ErrChunk = errors.New("invalid chunked body")

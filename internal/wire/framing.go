@@ -8,6 +8,7 @@ import (
 // framingFields are the fields of a head that decide its framing, and whether its connection stays.
 type framingFields struct {
 	hosts, lengths, codings int
+	options                 int
 	host, length, coding    []byte
 	close, keep             bool
 }
@@ -46,11 +47,12 @@ func (h *Head) scanFields() framingFields {
 	return f
 }
 
-// options reads the connection options of one Connection field.
+// options reads the connection options of one Connection field, up to one more than there may be.
 func (h *Head) options(v []byte, f *framingFields) {
-	for len(v) > 0 {
+	for len(v) > 0 && f.options <= MaxOptions {
 		var option []byte
 		option, v = cutComma(v)
+		f.options++
 		switch {
 		case len(option) == 0:
 		case EqualFold(option, "close"):
@@ -103,6 +105,9 @@ func (h *Head) finishResponse(head bool) error {
 // frame decides Body, Length, Close and KeepAlive from the fields, in the same way for requests and answers. An ambiguous
 // answer is an error, too, because the next answer on that connection may be for another client.
 func (h *Head) frame(f *framingFields) error {
+	if f.options > MaxOptions {
+		return ErrHeadTooLarge
+	}
 	h.Body, h.Length = None, -1
 	h.Close = f.close || h.Minor == 0 && !f.keep
 	h.KeepAlive = h.Minor == 0 && f.keep && !f.close

@@ -3,6 +3,9 @@ package wire
 // MaxFields bounds the number of fields of a head. Each field costs work in every comparison, however short it is.
 const MaxFields = 512
 
+// MaxOptions bounds the number of elements of all Connection fields of a head: each is compared with each field. Senders name a handful.
+const MaxOptions = 64
+
 // DefaultMaxHead is the default limit of a head in bytes. The engines take 8 to 16 KiB; cookies and tokens of gateways in front
 // of us can be larger.
 const DefaultMaxHead = 64 << 10
