@@ -377,7 +377,7 @@ func TestNobodySwitchesGuardingOffForOthers(t *testing.T) {
 	g.put(t, path, `{"n":0}`)
 	for _, hostile := range []string{
 		"OPTIONS /_aliases", "OPTIONS /_alias", "OPTIONS /_all", "OPTIONS /_snapshot/a/b/_restore", "DELETE /nothing-*", "POST /_aliases",
-		"PUT /other/_alias/a", "OPTIONS /i",
+		"PUT /other/_alias/a", "OPTIONS /i", "PUT /x#/i", "PUT /y#,i",
 	} {
 		if a := g.ask(t, http.MethodGet, path, "", "Optimist-Session", "good"); a.Status != 200 {
 			t.Fatalf("%d %s", a.Status, a.Body)
