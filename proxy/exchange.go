@@ -56,7 +56,7 @@ const maxKeptBuffer = 16 << 10
 
 const (
 	// smallHead is the size in bytes up to which a head takes nothing from the budget: as connections have one anyway.
-	smallHead = 8 << 10
+	smallHead = 4 << 10
 	// copiesOfHead is how many times a head is held while its request is under way: as it came, in our lists, and as it is sent.
 	copiesOfHead = 3
 )
