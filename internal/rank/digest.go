@@ -453,7 +453,9 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 	if whole, exact, near, ok := v.Estimate(); ok {
 		d.numbers = append(d.numbers, number{whole, exact, near})
 		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
-		m.weight = weightOfFlag          // however long it is: others may have moved it alike
+		if !at.listed {
+			m.weight = weightOfFlag // however long it is: others may have moved it alike
+		}
 	}
 	d.members = append(d.members, m)
 }
