@@ -77,8 +77,10 @@ type slot struct {
 }
 
 const (
-	// maxFixed is how many elements a fixed list has at most.
+	// maxFixed is how many elements all fixed lists of a document have at most.
 	maxFixed = 256
+	// maxChanged is how many elements of a fixed list one write changes at most.
+	maxChanged = 16
 	// maxMoved is how many of the elements that change in one write may be somewhere else afterwards, one of so many.
 	maxMoved = 4
 )
@@ -88,7 +90,7 @@ func (w *weighing) findFixed(cs []Candidate) {
 	w.fixed, w.slots = w.fixed[:0], w.slots[:0]
 	for i := range w.mine.lists {
 		l := &w.mine.lists[i]
-		if n := int(l.to - l.from); n < 2 || n > maxFixed || len(w.fixed) == maxTouches || !w.staysInPlace(cs, i) {
+		if n := int(l.to - l.from); n < 2 || n+len(w.slots) > maxFixed || !w.staysInPlace(cs, i) {
 			continue
 		}
 		f := fixed{l.place, w.mine.elementsOf(l), len(w.slots)}
@@ -132,13 +134,16 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 	return moved*maxMoved <= changed
 }
 
-// inPlace counts the elements of a that are others in b, and those of them that are somewhere else in b. Both have the same length.
+// inPlace counts the elements of a that are others in b, and those of them that are somewhere else in b. Both have the same length. Beyond
+// maxChanged, all count as moved.
 func inPlace(a, b []element) (changed, moved int) {
 	for i := range a {
 		if a[i].hash == b[i].hash {
 			continue
 		}
-		changed++
+		if changed++; changed > maxChanged {
+			return changed, changed
+		}
 		for j := range b {
 			if b[j].hash == a[i].hash && a[j].hash != b[j].hash {
 				moved++
