@@ -57,12 +57,15 @@ func TestASharedTraceIsBetterThanNone(t *testing.T) {
 
 // Bounds that the choice by distance alone misses by far: it is wrong with one change of seven or more.
 func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
+	understood := slices.DeleteFunc(slices.Concat(Shapes(), VagueShapes()), misread)
 	for name, c := range map[string]struct {
 		Config
 		shapes []string
 		wrong  int // of 1000 changes
 	}{
-		"one client, which also only looks": {Config{Workers: 1, Rounds: 200, Looks: 0.1}, slices.Concat(Shapes(), VagueShapes()), 20},
+		"one client, which also only looks": {Config{Workers: 1, Rounds: 200, Looks: 0.1}, understood, 20},
+		"one client sets a state back":      {Config{Workers: 1, Rounds: 200, Watchers: 1, Watch: 5 * time.Millisecond}, []string{"state", "members"}, 10},
+		"lists that keep their entries":     {Config{}, []string{"approval", "jobs", "members"}, 20},
 		"one client, and another looks":     {Config{Workers: 1, Rounds: 200, Watchers: 1, Watch: 5 * time.Millisecond}, append(Shapes(), "seats"), 20},
 		"nobody only looks":                 {Config{}, Shapes(), 20},
 		"the engine is slow":                {Config{Trip: 20 * time.Millisecond}, Shapes(), 5},
@@ -99,6 +102,12 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 			t.Errorf("%s: %d lost and %d invented of %d: it ran away", name, all.Lost, all.Invented, all.Changes)
 		}
 	}
+}
+
+// misread reports whether a client that works alone at such documents is often taken for one of several, if somebody looks: its changes
+// return to what was before, or are measured values (docs/inference.md).
+func misread(shape string) bool {
+	return slices.Contains([]string{"jobs", "poll", "rights", "health", "depth"}, shape)
 }
 
 // A client that is alone, and looks at nothing but what it changes, is always understood.
