@@ -237,7 +237,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(40*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 128)
+	return int64(48*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 128)
 }
 
 // spot is where a value is.
@@ -277,11 +277,15 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	case kind == tree.Object:
 		d.object(v, at, inList)
 	case kind == tree.Array:
+		k := len(d.elements)
 		if !inList {
 			d.order(v, at.place)
 		}
 		for e := v.First(); e.Exists(); e = e.Next() {
-			d.entry(e, at, inList)
+			if d.entry(e, at, inList) {
+				d.elements[k].weight = 0
+			}
+			k++
 		}
 	case isLong(v):
 		d.words(v, at.place)
@@ -291,11 +295,11 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 }
 
 // entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in
-// one entry isn't the same content as an equal state in another entry.
-func (d *digester) entry(e tree.Value, list spot, inList bool) {
+// one entry isn't the same content as an equal state in another entry. entry reports whether it has one.
+func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
 	if isTuple(e) {
 		d.part(step(list.place, e.Hash()), maxWeight)
-		return
+		return false
 	}
 	identity := identityOf(e)
 	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
@@ -304,7 +308,7 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) {
 		d.value(e, at, list.place, false)
 		d.members[k].entry = true
 		d.holder = list.place
-		return
+		return true
 	}
 	before := len(d.parts)
 	d.value(e, at, list.place, true)
@@ -314,6 +318,7 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) {
 	case e.Kind() == tree.Array:
 		d.part(step(list.place, step(e.Hash(), wholeKey)), weightOfGroup)
 	}
+	return false
 }
 
 // isDeep reports whether an entry of a list holds lists or objects.
@@ -350,10 +355,7 @@ func (d *digester) order(v tree.Value, place uint64) {
 	from := len(d.elements)
 	for e := v.First(); e.Exists(); e = e.Next() {
 		weight := weightOf(e)
-		switch {
-		case identityOf(e) != 0:
-			weight = 0
-		case e.Kind().IsContainer():
+		if e.Kind().IsContainer() {
 			weight = maxWeight
 		}
 		d.elements = append(d.elements, element{e.Hash(), weight, isDeep(e)})

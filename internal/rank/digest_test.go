@@ -2,6 +2,7 @@ package rank
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 )
 
@@ -50,5 +51,16 @@ func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
 	const before, after = `{"columns":[["a","b"],["c"],[]]}`, `{"columns":[["a"],["c","b"],[]]}`
 	if a, b := NewDigest([]byte(before)), NewDigest([]byte(after)); a.distance(b) == 0 {
 		t.Error("no difference")
+	}
+}
+
+// What a digest takes counts into the memory of its session.
+func TestADigestKnowsItsSize(t *testing.T) {
+	d := NewDigest([]byte(large(20)))
+	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
+	want := size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
+		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]())
+	if got := d.Size(); got < want || got > want+64 {
+		t.Errorf("%d bytes, want %d and a little", got, want)
 	}
 }

@@ -65,9 +65,9 @@ func slides(a, b []element) bool {
 
 // fixed is a list that has had the same length all the time.
 type fixed struct {
-	place    uint64
-	elements []element // mine's
-	from     int       // where its slots begin in weighing.slots
+	place uint64
+	list  int // which of mine's lists
+	from  int // where its slots begin in weighing.slots
 }
 
 // slot is what the candidates have in one place of a fixed list.
@@ -93,12 +93,11 @@ func (w *weighing) findFixed(cs []Candidate) {
 		if n := int(l.to - l.from); n < 2 || n+len(w.slots) > maxFixed || !w.staysInPlace(cs, i) {
 			continue
 		}
-		f := fixed{l.place, w.mine.elementsOf(l), len(w.slots)}
-		for k := range f.elements {
-			w.slots = append(w.slots, slot{none, f.elements[k].weight})
+		w.fixed = append(w.fixed, fixed{l.place, i, len(w.slots)})
+		for k, e := range w.mine.elementsOf(l) {
+			w.slots = append(w.slots, slot{none, e.weight})
 			w.weighSlot(cs, i, k)
 		}
-		w.fixed = append(w.fixed, f)
 	}
 }
 
@@ -180,11 +179,12 @@ func (w *weighing) isFixed(place uint64) bool {
 func (w *weighing) compareFixed(theirs *Digest) {
 	for i := range w.fixed {
 		f := &w.fixed[i]
-		for k, e := range theirs.elementsOf(theirs.list(i, f.place)) {
+		mine := w.mine.elementsOf(&w.mine.lists[f.list])
+		for k, e := range theirs.elementsOf(theirs.list(f.list, f.place)) {
 			s := &w.slots[f.from+k]
 			switch {
 			case s.weight == 0: // its changes are those of members
-			case e.hash == f.elements[k].hash:
+			case e.hash == mine[k].hash:
 				s.oldest = w.at
 			default:
 				w.add(change{f.place, w.at, int32(f.from + k), fills, s.weight}, step(step(f.place, uint64(k)), e.hash)) //nolint:gosec // few
