@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"optimist/internal/certtest"
+	"optimist/lockrouter/conformance"
 )
 
 // TestMistakesAboutTLSAreNamed: a port with TLS that is asked without it, the other way round, and an authority that nobody has named.
@@ -52,20 +53,5 @@ func TestMistakesAboutTLSAreNamed(t *testing.T) {
 
 // closing is the address of a server that reads a line and hangs up, as engines do that want TLS.
 func closing(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = bufio.NewReader(c).ReadString('\n')
-			_ = c.Close()
-		}
-	}()
-	return l.Addr().String()
+	return conformance.Accept(t, func(c net.Conn) { _, _ = bufio.NewReader(c).ReadString('\n') })
 }

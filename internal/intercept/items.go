@@ -480,11 +480,10 @@ func (b *items) performAll(ctx context.Context, queue []*item, rounds int, gone 
 // perform has package write write one item, if it is guarded, and the bulk has a round for it.
 func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
-		it.guarded = it.series.Known() && !it.Odd // based on the one before it
-	}
-	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
-		it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
-		it.guarded = it.guarded && it.err == nil
+		if it.guarded = it.series.Known() && !it.Odd; !it.guarded { // else it is based on the one before it
+			it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
+			it.guarded = it.guarded && it.err == nil
+		}
 	}
 	if it.err == nil && !it.done {
 		it.err = b.denied.err()
