@@ -18,6 +18,7 @@ type marks struct {
 	name                          []byte // of the session
 	forwarded                     []byte // X-Forwarded-For
 	trace                         session.Trace
+	program                       identity.Program
 	params                        []byte
 	subject                       []byte
 }
@@ -40,6 +41,8 @@ func (id *Identity) gather(fields []wire.Field, query []byte, roles *recent) (m 
 			}
 		case tracing:
 			m.trace = id.traceOf(f.Value)
+		case program:
+			m.program = identity.ProgramOf(f.Value)
 		case otherwise:
 			m.otherwise = append(m.otherwise, f)
 		}
@@ -87,6 +90,7 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	default:
 		c.Session, c.Known = identity.Inferred(credentials, netip.Addr{}), id.Infer
 	}
+	c.Session = c.Session.By(m.program)
 	return c
 }
 

@@ -53,6 +53,7 @@ const (
 	address               // it says where the request comes from
 	sessions              // it names the session
 	tracing               // it is the traceparent
+	program               // it names the program
 	otherwise             // nobody knows what a gateway makes of it
 )
 
@@ -67,6 +68,8 @@ func (id *Identity) roleOf(name []byte) role {
 		return authority
 	case wire.IsAddress(name):
 		return address
+	case wire.EqualFold(name, "user-agent"):
+		return program
 	case wire.IsOwn(name), wire.IsPassing(name):
 		return noRole
 	}

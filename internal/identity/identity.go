@@ -36,8 +36,9 @@ type Session struct {
 	credentials Credentials
 	name        [16]byte
 	named       bool
-	holder      bool  // of one copy of a document: see Holding; or of what is written in a trace
-	trace       Trace // of the request; in no key
+	holder      bool    // of one copy of a document: see Holding; or of what is written in a trace
+	trace       Trace   // of the request; in no key
+	program     Program // of the request; in no key
 }
 
 // Named returns the session that a client named itself in a header: one thread of work.
@@ -81,6 +82,12 @@ func (s Session) In(t Trace) Session {
 	if !s.named {
 		s.trace = t
 	}
+	return s
+}
+
+// Bare returns the session without what only its request says: the trace and the program.
+func (s Session) Bare() Session {
+	s.trace, s.program = Trace{}, 0
 	return s
 }
 

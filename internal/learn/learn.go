@@ -196,7 +196,7 @@ const manyBlind = 8
 // Blind notes that a session overwrote a document of an index that it hadn't read through this optimist.
 func (l *Learner) Blind(name string, s session.Session) {
 	l.o.Blind.Call(name)
-	client := maphash.Comparable(l.seed, s.In(session.Trace{})) // many programs begin a trace with each request
+	client := maphash.Comparable(l.seed, s.Bare()) // many programs begin a trace with each request
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ix := l.index(name)

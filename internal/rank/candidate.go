@@ -14,6 +14,7 @@ type Candidate struct {
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
 	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
+	Foreign      bool    // only other programs than the write's have read it, and the write's has a read of its own in hand
 	Changes      int     // how many clients' changes the write of this revision held; 0: not known, or one
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }
@@ -30,6 +31,8 @@ const (
 	// quietSave is the price of saving unchanged what isn't the newest, where little shows that several clients are at work. It is likelier
 	// that one client sets a few values back to what they were.
 	quietSave = 48
+	// foreign is the price of a candidate that only other programs have in hand.
+	foreign = 16
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
 	// doubtful is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.

@@ -45,6 +45,9 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.judgeSteps(cs)
 	n := newestInHand(cs)
 	for i := range cs {
+		if cs[i].Foreign {
+			w.verdicts[i].price += foreign
+		}
 		switch v := &w.verdicts[i]; {
 		case cs[i].View && v.saves() && n >= 0 && cs[n].SeqNo >= cs[i].SeqNo:
 			v.price += spent + quietSave

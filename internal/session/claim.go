@@ -28,6 +28,7 @@ type claim struct {
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several candidates
 	trace   Trace           // the trace in which the reserved read was made
+	program Program         // that made the reserved read; 0: it isn't known
 	// again says that the write repeats one that was acknowledged. Nothing is reserved for it.
 	again bool
 	// first is the acknowledged write that this one repeats, if its client is known to have given it up. The base may be the view then.

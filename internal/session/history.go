@@ -34,6 +34,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		t.patterns = &now
 	}
 	t.crowd = e.Crowd
+	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.program) })
 	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
@@ -46,6 +47,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
 		c.Spent = t.On != nil && reads[i].Spent // a whole document may be another client's, which has this read in hand
 		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
+		c.Foreign = own && reads[i].IsOfOthers(t.program)
 		list = append(list, c)
 	}
 	if v := &e.View; v.Set && (e.Shared || v.Absent) {

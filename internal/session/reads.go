@@ -40,6 +40,7 @@ type reading struct {
 	ix      *indexstate.Index[Session]
 	k       viewcache.Key
 	trace   Trace
+	program Program
 	rev     doc.Revision
 	at      Epoch
 	ticket  uint64 // 0: not known
@@ -52,7 +53,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 		return
 	}
 	k := viewcache.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), rev: rev, at: at, ticket: ticket, now: s.clock()}
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), rev: rev, at: at, ticket: ticket, now: s.clock()}
 	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
@@ -113,6 +114,7 @@ func (r *reading) into(own bool) bool {
 	e.Ticket = max(e.Ticket, r.ticket)
 	r.sh.Read(e, &r.rev, b, r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
+	e.MadeBy(r.program, r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
 }

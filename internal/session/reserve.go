@@ -105,6 +105,7 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
 		}
 		c.trace, c.spent = e.Untrace(t.trace, r.Numbers, int(r.Count)), r.Spent
+		c.program = r.Take(t.program)
 		if r.Count--; r.Count == 0 {
 			t.sh.RetireRead(e, d.Read)
 		}

@@ -46,6 +46,7 @@ func (t *selection) reserveExtended(e *viewcache.Entry, b *Base) {
 	if i := viewcache.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
 		e.Shared = true
 		if r := &e.Reads[i]; r.Count > 1 {
+			r.Take(t.program)
 			r.Count--
 		} else {
 			t.sh.RetireRead(e, i)

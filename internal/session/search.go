@@ -16,7 +16,7 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 		return true
 	}
 	if !sess.IsNamed() && !s.dryRun {
-		ix.Searched(sess.In(Trace{}), now)
+		ix.Searched(sess.Bare(), now)
 	}
 	return false
 }

@@ -19,8 +19,9 @@ type selection struct {
 	k  viewcache.Key
 	choice.Request
 	trace      Trace
-	inTrace    bool    // a read of the trace is outstanding
-	traced     bool    // inTrace, and the contents of earlier writes haven't shown that traces mislead in this index
+	inTrace    bool // a read of the trace is outstanding
+	traced     bool // inTrace, and the contents of earlier writes haven't shown that traces mislead in this index
+	program    Program
 	thread     Session // the thread of work that the client names, if threaded
 	threaded   bool
 	soleHolder bool // no other client holds the copy that has the given numbers
@@ -45,7 +46,8 @@ type selection struct {
 
 func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
 	k := viewcache.KeyOf(sess, ref)
-	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), Request: choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}}
+	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program()}
+	t.Request = choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}
 	t.thread, t.threaded = sess.Thread()
 	return t
 }

@@ -27,6 +27,8 @@ type (
 	Session = identity.Session
 	// Trace is identity.Trace.
 	Trace = identity.Trace
+	// Program is identity.Program.
+	Program = identity.Program
 	// Copy is identity.Copy.
 	Copy = identity.Copy
 )

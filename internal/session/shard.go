@@ -96,6 +96,7 @@ func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.reservesView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
 		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.spent)
+		e.MadeBy(c.program, c.Numbers)
 	case c.reservesView && e.NewestView <= c.Order:
 		sh.See(e, c.View, c.stored, c.sent)
 	}

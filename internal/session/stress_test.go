@@ -33,7 +33,7 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 		wg.Go(func() {
 			for range 1500 {
 				i, d, n := rand.IntN(len(sessions)), rand.IntN(documents), rand.IntN(revisions)
-				sess, h, r := sessions[i], &counts[i][d], at(d)
+				sess, h, r := sessions[i].By(identity.Program(rand.IntN(4))), &counts[i][d], at(d)
 				switch rand.IntN(20) {
 				case 0:
 					s.DropIndex(Credentials{}, "shop")
@@ -97,6 +97,7 @@ func TestClientsThatLeaveHoldUpNobody(t *testing.T) {
 			for range 800 {
 				r, sent := at(rand.IntN(documents)), fmt.Sprintf(`{"n":%d}`, rand.IntN(3))
 				elsewhere(s, r, seq.Load())
+				pool := pool.By(identity.Program(rand.IntN(4)))
 				s.Read(pool, r, rev(seq.Load(), `{"n":9,"x":"`+strings.Repeat("x", rand.IntN(4000))+`"}`), s.Epoch())
 				for range rand.IntN(4) {
 					ctx, leave := context.WithCancel(t.Context())

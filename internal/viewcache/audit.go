@@ -69,6 +69,9 @@ func (r *recount) entry(complain Complain, e *Entry) {
 		if read.Count < 1 || (e.Key.Session.IsNamed() && read.Count != 1) || (i > 0 && read.Order <= e.Reads[i-1].Order) {
 			complain("reads %+v", e.Reads)
 		}
+		if known := read.Programs[0].count + read.Programs[1].count; known > read.Count {
+			complain("%d reads by known programs, of %d", known, read.Count)
+		}
 	}
 	r.hold(e.View.StoredBody)
 	r.hold(e.View.SentBody)

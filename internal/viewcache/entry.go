@@ -25,9 +25,9 @@ type Key struct {
 	Ref     doc.Ref
 }
 
-// KeyOf returns the key of a session's entry for a document, without the request's trace.
+// KeyOf returns the key of a session's entry for a document, without what only the request says.
 func KeyOf(s identity.Session, ref doc.Ref) Key {
-	return Key{Session: s.In(identity.Trace{}), Ref: ref}
+	return Key{Session: s.Bare(), Ref: ref}
 }
 
 func (k Key) doc() docKey { return docKey{Credentials: k.Session.Credentials(), Ref: k.Ref} }
@@ -137,6 +137,7 @@ type Read struct {
 	Body  *Body // nil: only the numbers are known
 	Count int32
 	Spent bool // a client has perhaps written a part from it since: see SpendRead
+	Programs
 }
 
 // Same reports whether a and b are both known, and the same bytes.

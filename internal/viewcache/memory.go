@@ -27,7 +27,7 @@ const (
 	tracedCost   = 32
 	patternsCost = 416
 	documentCost = 320
-	readCost     = 64
+	readCost     = 80
 	pastCost     = 144
 	bodyCost     = 104
 	markerCost   = 128

@@ -44,7 +44,8 @@ type proxy struct {
 	parked []*process // writes that wait for a base
 	lane   lane
 
-	alone bool // see Config
+	alone  bool             // see Config
+	viewer identity.Program // which only looks
 
 	working int // workers that haven't made all of their changes
 }
@@ -56,6 +57,12 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{w: w, rules: s.rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts, tally: t}
+	switch c.Programs {
+	case Viewers:
+		p.viewer = 2
+	case Savers:
+		p.viewer = 1
+	}
 	p.restart(c)
 	return p, nil
 }
@@ -83,21 +90,27 @@ func (x *proxy) restart(c *Config) {
 // trip is how long the engine takes for a request, with the way to it and back, on average.
 const trip = time.Millisecond
 
-// sessionOf is everybody's session, in the trace of a request; 0 is none.
-func sessionOf(trace uint64) session.Session {
+// marks are what a request says of itself: its trace, and its program. 0: nothing.
+type marks struct {
+	trace   uint64
+	program identity.Program
+}
+
+// sessionOf is everybody's session, with the marks of a request.
+func sessionOf(m marks) session.Session {
 	var t session.Trace
-	binary.BigEndian.PutUint64(t[:], trace)
-	return identity.Inferred(session.Credentials{}, netip.IPv4Unspecified()).In(t)
+	binary.BigEndian.PutUint64(t[:], m.trace)
+	return identity.Inferred(session.Credentials{}, netip.IPv4Unspecified()).In(t).By(m.program)
 }
 
 // get reads the document.
-func (x *proxy) get(p *process, trace uint64) doc.Revision {
+func (x *proxy) get(p *process, by marks) doc.Revision {
 	store := x.store
 	at, ticket := store.Epoch(), store.Ticket()
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	store.ReadWithTicket(sessionOf(trace), ref, rev, at, ticket)
+	store.ReadWithTicket(sessionOf(by), ref, rev, at, ticket)
 	return rev
 }
 
@@ -107,12 +120,12 @@ type request struct {
 	sent   []byte // the document, or a part of it
 	part   bool
 	upsert []byte // the document for the case that there is none; nil: a part doesn't make one
-	trace  uint64
-	truth  *truth
-	left   bool     // the client has given it up
-	done   bool     // it has its answer
-	waits  *process // for the answer; nil: its client looks now and then
-	slept  bool     // it had to wait for its base
+	marks
+	truth *truth
+	left  bool     // the client has given it up
+	done  bool     // it has its answer
+	waits *process // for the answer; nil: its client looks now and then
+	slept bool     // it had to wait for its base
 
 	base  *session.Base
 	doc   intent.Document // what it wants to make of the document
@@ -146,8 +159,8 @@ var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }
 func (*request) Value(any) any { return nil }
 
 // put begins a write. Its client may give it up.
-func (x *proxy) put(client *process, sent, upsert []byte, trace uint64, tr *truth) *request {
-	r := &request{proxy: x, part: x.parts, sent: sent, upsert: upsert, trace: trace, truth: tr, waits: client}
+func (x *proxy) put(client *process, sent, upsert []byte, by marks, tr *truth) *request {
+	r := &request{proxy: x, part: x.parts, sent: sent, upsert: upsert, marks: by, truth: tr, waits: client}
 	x.w.start(r.run)
 	return r
 }
@@ -173,7 +186,7 @@ func (r *request) take(p *process) (session.Base, bool) {
 		if r.part {
 			store = store.ForPart(r.on)
 		}
-		b, err := store.Take(r, sessionOf(r.trace), ref, r.sent)
+		b, err := store.Take(r, sessionOf(r.marks), ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
@@ -266,5 +279,5 @@ func (r *request) pass(p *process, b *session.Base) {
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.LeaveToEngine(nil) // it is in no series
 	b.EngineMerged(x.engine.Revision)
-	x.store.WroteForwarded(sessionOf(r.trace), ref, x.engine.Revision, false, at)
+	x.store.WroteForwarded(sessionOf(r.marks), ref, x.engine.Revision, false, at)
 }

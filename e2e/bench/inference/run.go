@@ -16,6 +16,10 @@ import (
 type Config struct {
 	Shape   string
 	Workers int
+	// Programs says which programs the clients are.
+	Programs Programs
+	// Roles is how many parts a worker plays, one after the other at random; 0: one.
+	Roles int
 	// Rounds is how many changes each worker makes.
 	Rounds int
 	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
@@ -52,6 +56,16 @@ type Config struct {
 	// Rank takes the place of the product's ranking.
 	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
 }
+
+// Programs says which programs the clients are.
+type Programs int
+
+// The kinds of programs.
+const (
+	NoPrograms Programs = iota // nobody says that
+	Viewers                    // another program only looks
+	Savers                     // one program reads, and another one writes
+)
 
 // Traces says which requests carry the id of a trace, and the same one.
 type Traces int

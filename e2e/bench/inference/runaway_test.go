@@ -113,7 +113,7 @@ func (m *mishaps) run(p *process) {
 		case 3: // other documents take the memory
 			for i := range 40 {
 				other := doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 1, Source: make([]byte, 2000)}
-				m.store.Read(sessionOf(0), doc.Ref{Index: ref.Index, ID: fmt.Sprint("other", i)}, other, m.store.Epoch())
+				m.store.Read(sessionOf(marks{}), doc.Ref{Index: ref.Index, ID: fmt.Sprint("other", i)}, other, m.store.Epoch())
 			}
 		case 4: // the index is deleted and made anew through the proxy
 			m.engine.Revision = doc.Revision{Numbers: doc.Numbers{SeqNo: m.w.Int64N(4), PrimaryTerm: 1}, Version: 1, Source: m.seed}

@@ -29,6 +29,14 @@ func Conditions() []Condition {
 	list[1].Parts = true
 	list[2].Watchers, list[2].Watch = 1, fast
 	list[3].Think, list[3].Pause, list[3].Watchers, list[3].Watch = 2*time.Second, 2*time.Second, 4, time.Second/2
+	roles := list[2]
+	roles.Name, roles.Roles = "1 worker in sixteen roles, one that only looks", 16
+	list = append(list, roles)
+	for _, k := range []int{2, 3, 5} {
+		c := list[k]
+		c.Name, c.Programs = c.Name+" with another program", Viewers
+		list = append(list, c)
+	}
 	for _, looks := range []float64{0, 0.1, 0.5} {
 		for _, workers := range []int{2, 16, 64} {
 			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
@@ -60,6 +68,10 @@ func Conditions() []Condition {
 		{"parts", func(c *Config) { c.Parts = true }},
 		{"parts of dialogs", func(c *Config) { c.Parts, c.Dialogs = true, true }},
 		{"forms", func(c *Config) { c.Forms = true }},
+		{"seconds to think, four that only look with another program", func(c *Config) {
+			c.Think, c.Pause, c.Watchers, c.Watch, c.Programs = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond, Viewers
+		}},
+		{"forms that another program saves", func(c *Config) { c.Forms, c.Programs = true, Savers }},
 		{"forms, a trace for each piece of work", func(c *Config) { c.Forms, c.Traces = true, WorkTraces }},
 	} {
 		c := Condition{"16 workers, " + h.name, busy(16, 0)}

@@ -51,7 +51,7 @@ type worker struct {
 	doc   map[string]any // what it holds
 	view  []byte         // of what it has read or sent
 	left  int            // writes that it makes from memory
-	trace uint64         // of what it works at
+	at    marks          // of what it works at
 	calls uint64
 }
 
@@ -60,7 +60,7 @@ func (w *worker) run(p *process) {
 	for w.round = range w.Rounds {
 		p.sleep(w.about(w.Pause))
 		for w.chance(w.Looks) {
-			w.proxy.get(p, w.call())
+			w.proxy.get(p, w.look())
 		}
 		w.work()
 	}
@@ -71,20 +71,31 @@ func (w *worker) run(p *process) {
 func (x *proxy) watch(p *process, every time.Duration) {
 	for x.working > 0 {
 		p.sleep(x.w.about(every))
-		x.get(p, 0)
+		x.get(p, marks{program: x.viewer})
 	}
 }
 
-// call is the trace of a request that belongs to nothing else.
-func (w *worker) call() uint64 {
+// call is what a request says that belongs to nothing else.
+func (w *worker) call() (m marks) {
+	if m.program = 1; w.Programs == NoPrograms {
+		m.program = 0
+	}
 	switch w.Traces {
 	case NoTraces:
-		return 0
 	case TeamTraces:
-		return 1 + uint64(w.worker/4)
+		m.trace = 1 + uint64(w.worker/4)
+	default:
+		w.calls++
+		m.trace = uint64(w.worker+1)<<32 | w.calls
 	}
-	w.calls++
-	return uint64(w.worker+1)<<32 | w.calls
+	return m
+}
+
+// look is what a request says that only looks.
+func (w *worker) look() marks {
+	m := w.call()
+	m.program = w.proxy.viewer
+	return m
 }
 
 // work is one read, one change and one write.
@@ -92,8 +103,8 @@ func (w *worker) work() {
 	if w.left > 0 {
 		w.left--
 	} else {
-		w.trace = w.call()
-		rev := w.proxy.get(w.p, w.trace)
+		w.at = w.call()
+		rev := w.proxy.get(w.p, w.at)
 		w.view, w.left = rev.Source, 0
 		if w.chance(w.Kept) {
 			w.left = 2
@@ -105,15 +116,21 @@ func (w *worker) work() {
 		from = encode(w.doc)
 	}
 	w.p.sleep(w.about(w.Think))
+	if w.Roles > 0 {
+		w.worker = w.IntN(w.Roles)
+	}
 	if !w.chance(w.Unchanged) {
 		w.edit(&w.change, w.doc)
 	}
 	sent := encode(w.doc)
 	if w.Forms || w.Traces == CallTraces {
-		w.trace = w.call()
+		w.at = w.call()
+	}
+	if w.Programs == Savers {
+		w.at.program = 2
 	}
 	if w.Forms {
-		w.proxy.get(w.p, w.trace)
+		w.proxy.get(w.p, w.at)
 	}
 	w.send(from, sent)
 	w.view = sent
@@ -178,11 +195,11 @@ func (w *worker) send(from, sent []byte) {
 	}
 	for {
 		if w.Slow == 0 {
-			w.proxy.put(w.p, sent, upsert, w.trace, tr)
+			w.proxy.put(w.p, sent, upsert, w.at, tr)
 			w.p.park()
 			return
 		}
-		r := w.proxy.put(nil, sent, upsert, w.trace, tr)
+		r := w.proxy.put(nil, sent, upsert, w.at, tr)
 		for waited := time.Duration(0); waited < patience && !r.done; waited += patience / 10 {
 			w.p.sleep(patience / 10)
 		}
