@@ -129,8 +129,9 @@ func chooseFromSession(k *Input, r *Request) Decision {
 		return Decision{Action: RankAll, Read: len(reads)}
 	case k.OthersWait:
 		return Decision{Action: WaitForBase}
-	case v != nil && r.Repeat == SameSent && !v.is(r):
-		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat.
+	case v != nil && r.Repeat == SameSent && !v.is(r) && k.Past:
+		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat. Without a
+		// history, nothing shows that there are others: a client that is alone often sets a document back to what it was.
 		return Decision{Action: TakeSent, Ambiguous: true}
 	case v != nil && k.Past:
 		return Decision{Action: RankAll}
