@@ -54,6 +54,7 @@ type verdict struct {
 	edits    int     // how many changes there are
 	times    int     // how many of them set a time
 	from, to int     // where they are in weighing.changes
+	mixes    bool    // see findMixes
 	restated int     // what it costs to have sent values of a plain part as they were
 	replaced int     // the weight of the values that the client would have replaced by others
 	moved    float64 // the sum of how far numbers were moved
@@ -139,7 +140,7 @@ func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 	for i := range cs {
 		switch v := &verdicts[i]; {
 		case i == n || cs[i].SeqNo > cs[n].SeqNo:
-		case v.saves():
+		case v.saves() || v.mixes:
 			v.price += quietSave
 		case !verdicts[n].saves():
 			v.price += alone
@@ -166,7 +167,7 @@ func leanOf(cs []Candidate, verdicts []verdict) int {
 		switch inHand++; {
 		case v.changes == verdicts[n].changes: // which of the two the client has seen makes no difference
 			sum++
-		case !v.far && !v.saves(): // clients that are alone set values back, too
+		case !v.far && !v.saves() && !v.mixes: // clients that are alone set values back, too
 			sum += math.Exp2(float64(min(verdicts[n].price-v.price, 64)))
 		}
 	}

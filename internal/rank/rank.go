@@ -49,6 +49,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w := weighings.Get().(*weighing)
 	defer w.release()
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
+	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)
 	byContent := likeliest(verdicts)
 	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts)}

@@ -31,6 +31,7 @@ type weighing struct {
 
 	// For one candidate.
 	filled  []uint64 // places of lists into which the client would have put something
+	own     []uint64 // see findMixes
 	sliding []uint64 // places of lists with entries dropped at one end, and others put in at the other
 	dropped int      // how many changes are such dropped entries, or content of them
 

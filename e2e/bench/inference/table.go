@@ -31,7 +31,7 @@ func Conditions() []Condition {
 	list[3].Think, list[3].Pause, list[3].Watchers, list[3].Watch = 2*time.Second, 2*time.Second, 4, time.Second/2
 	roles := list[2]
 	roles.Name, roles.Roles = "1 worker in sixteen roles, one that only looks", 16
-	list = append(list, roles)
+	list = append(list, roles, Condition{"1 worker, 50 % looks", busy(1, 0.5)})
 	for _, k := range []int{2, 3, 5} {
 		c := list[k]
 		c.Name, c.Programs = c.Name+" with another program", Viewers
