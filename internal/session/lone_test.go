@@ -50,7 +50,7 @@ func TestWhatAClientSetsBackIsItsOwnChange(t *testing.T) {
 	} {
 		for seed := range uint64(40) {
 			s, _ := newTest(t, func(o *Options) { o.Rank = nil })
-			r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+			r := rand.New(rand.NewPCG(seed, 0))
 			stored, seqNo := device{Name: "pump 7", State: "idle", Labels: []string{}}, int64(5)
 			s.Read(pool, ref, rev(seqNo, stored.body()), s.Epoch())
 			for n := range 30 {

@@ -46,11 +46,12 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 }
 
 // mayBeAnothers reports whether the base may belong to another client. That is so if this write, or an earlier one, may be a repeat: a
-// repeat that isn't recognised takes the base of another client.
+// repeat that isn't recognised takes the base of another client. It is also so if the client of the read has perhaps written a part since.
 func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
-		return t.mayRepeat || t.guesses() && e.Repeats.Missed.Or(e.Reads[d.Read].Order)
+		r := &e.Reads[d.Read]
+		return t.mayRepeat || t.guesses() && (r.Spent && t.On == nil || e.Repeats.Missed.Or(r.Order))
 	case choice.TakeView:
 		return t.guesses() && e.Repeats.Missed != repeat.Missed{}
 	}
