@@ -20,12 +20,33 @@ import (
 
 // snippet is a program of the manual.
 type snippet struct {
-	file    string
-	needs   string     // a program, without which it can't be run
-	changes [][]string // so that its lease is short, and its work longer than that
-	build   []string
-	run     []string
+	file  string
+	needs string // a program, without which it can't be run
+	build []string
+	run   []string
+
+	lease   [2]string // what makes its lease short
+	work    string    // what stands for its work
+	longer  string    // work that takes longer than that lease
+	waiting string    // work that goes on until the program's standard input ends
 }
+
+func snippets() map[string]snippet {
+	return map[string]snippet{
+		"go": {file: "main.go", needs: "go", build: []string{"go", "build", "-o", "program", "main.go"}, run: []string{"./program"},
+			lease: [2]string{"30 * time.Second", "900 * time.Millisecond"}, work: "// the work",
+			longer: "<-time.After(2 * time.Second)", waiting: "_, _ = os.Stdin.Read(make([]byte, 1))"},
+		"python": {file: "locked.py", needs: "python3", run: []string{"python3", "locked.py"},
+			lease: [2]string{"TTL = 30.0", "TTL = 0.9"}, work: "# the work", longer: "time.sleep(2)", waiting: "sys.stdin.read()"},
+		"java": {file: "Locked.java", needs: "javac", build: []string{"javac", "-Xlint:all", "-Werror", "Locked.java"},
+			run: []string{"java", "-cp", ".", "Locked"}, lease: [2]string{"Duration.ofSeconds(30)", "Duration.ofMillis(900)"},
+			work: "// the work", longer: "Thread.sleep(2000);", waiting: "System.in.read();"},
+		"bash": {file: "job.sh", needs: "curl", run: []string{"bash", "job.sh"},
+			lease: [2]string{"ttl=30", "ttl=3"}, work: ": # the work", longer: "sleep 4", waiting: "cat"},
+	}
+}
+
+const nightly = "/_lock/global/nightly"
 
 // TestTheManualsProgramsKeepTheirLocks runs the programs of docs/locks-clients.md: each has the lock for longer than its lease, by renewing
 // it, and gives it back.
@@ -33,21 +54,8 @@ func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
 	p := optimist.Start(t, optimist.Options{})
 	c := client{t, p.URL}
 	last := int64(0)
-	for language, s := range map[string]snippet{
-		"go": {file: "main.go", needs: "go", build: []string{"go", "build", "-o", "program", "main.go"}, run: []string{"./program"},
-			changes: [][]string{{"30 * time.Second", "900 * time.Millisecond"}, {"// the work", "<-time.After(2 * time.Second)"}}},
-		"python": {file: "locked.py", needs: "python3", run: []string{"python3", "locked.py"},
-			changes: [][]string{{"TTL = 30.0", "TTL = 0.9"}, {"# the work", "time.sleep(2)"}}},
-		"java": {file: "Locked.java", needs: "javac", build: []string{"javac", "-Xlint:all", "-Werror", "Locked.java"},
-			run:     []string{"java", "-cp", ".", "Locked"},
-			changes: [][]string{{"Duration.ofSeconds(30)", "Duration.ofMillis(900)"}, {"// the work", "Thread.sleep(2000);"}}},
-		"bash": {file: "job.sh", needs: "curl", run: []string{"bash", "job.sh"},
-			changes: [][]string{{"ttl=30", "ttl=3"}, {": # the work", "sleep 4"}}},
-	} {
+	for language, s := range snippets() {
 		t.Run(language, func(t *testing.T) {
-			if _, err := exec.LookPath(s.needs); err != nil {
-				t.Skipf("%s isn't installed", s.needs)
-			}
 			c.t = t
 			token := s.keepsItsLock(t, language, c)
 			if token <= last {
@@ -61,9 +69,22 @@ func TestTheManualsProgramsKeepTheirLocks(t *testing.T) {
 	}
 }
 
-// write writes the manual's program in that language to a folder of its own, with its changes.
-func (s *snippet) write(t *testing.T, language string) (dir string) {
+// Their owner was a constant: the second copy re-entered the lock of the first, and the first to end released it for both.
+func TestTheManualsProgramsExcludeTheirOwnCopies(t *testing.T) {
+	for language, s := range snippets() {
+		t.Run(language, func(t *testing.T) {
+			p := optimist.Start(t, optimist.Options{})
+			s.excludesItsCopy(t, language, client{t, p.URL})
+		})
+	}
+}
+
+// write writes the manual's program in that language to a folder of its own, with its changes: what to replace, and with what.
+func (s *snippet) write(t *testing.T, language string, changes ...[2]string) (dir string) {
 	t.Helper()
+	if _, err := exec.LookPath(s.needs); err != nil {
+		t.Skipf("%s isn't installed", s.needs)
+	}
 	page, err := os.ReadFile("../../docs/locks-clients.md")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +94,7 @@ func (s *snippet) write(t *testing.T, language string) (dir string) {
 		t.Fatalf("the page has no program in %s", language)
 	}
 	text := string(block[1])
-	for _, change := range s.changes {
+	for _, change := range changes {
 		if strings.Count(text, change[0]) != 1 {
 			t.Fatalf("%q isn't there once", change[0])
 		}
@@ -83,31 +104,35 @@ func (s *snippet) write(t *testing.T, language string) (dir string) {
 	if err := os.WriteFile(filepath.Join(dir, s.file), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dir
-}
-
-// keepsItsLock runs the program, and waits for its lock meanwhile.
-func (s *snippet) keepsItsLock(t *testing.T, language string, c client) (token int64) {
-	dir := s.write(t, language)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	if len(s.build) > 0 {
-		cmd := exec.CommandContext(ctx, s.build[0], s.build[1:]...)
+		cmd := exec.CommandContext(t.Context(), s.build[0], s.build[1:]...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", s.build, err, out)
 		}
 	}
+	return dir
+}
+
+// command runs the program that was written to dir, for two minutes at most.
+func (s *snippet) command(t *testing.T, dir string, c client) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, s.run[0], append(s.run[1:len(s.run):len(s.run)], c.url)...)
 	cmd.Dir = dir
+	return cmd
+}
+
+// keepsItsLock runs the program, and waits for its lock meanwhile.
+func (s *snippet) keepsItsLock(t *testing.T, language string, c client) (token int64) {
+	cmd := s.command(t, s.write(t, language, s.lease, [2]string{s.work, s.longer}), c)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	const path = "/_lock/global/nightly"
 	for {
-		r, err := c.try(ctx, "GET", path, "")
+		r, err := c.try(t.Context(), "GET", nightly, "")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
@@ -115,7 +140,7 @@ func (s *snippet) keepsItsLock(t *testing.T, language string, c client) (token i
 			break
 		}
 	}
-	next := c.do(201, "", "PUT", path, `{"owner":"next","wait":"1m"}`)
+	next := c.do(201, "", "PUT", nightly, `{"owner":"next","wait":"1m"}`)
 	err := cmd.Wait()
 	m := regexp.MustCompile(`^token (\d+)\n$`).FindStringSubmatch(out.String())
 	if err != nil || m == nil {
@@ -125,20 +150,77 @@ func (s *snippet) keepsItsLock(t *testing.T, language string, c client) (token i
 	if next.Token <= token || next.Waited < 1500 {
 		t.Errorf("token %d after %d, after a wait of %d ms: the lease wasn't renewed", next.Token, token, next.Waited)
 	}
-	c.release(path, "next", next.Token)
+	c.release(nightly, "next", next.Token)
 	return token
+}
+
+// excludesItsCopy runs two copies of the program. The first works until the second waits for the lock.
+func (s *snippet) excludesItsCopy(t *testing.T, language string, c client) {
+	dir := s.write(t, language, [2]string{s.work, s.waiting})
+	first := s.start(t, dir, c)
+	held := <-first.token
+	second := s.start(t, dir, c)
+	for c.do(200, "", "GET", nightly, "").Waiting == 0 {
+		select {
+		case token := <-second.token:
+			t.Fatalf("the second copy works with the token %d, the first with %d", token, held)
+		default:
+		}
+	}
+	first.end(t)
+	if token := <-second.token; token <= held {
+		t.Errorf("token %d after %d", token, held)
+	}
+	c.do(200, "", "GET", nightly, "") // the first released its own lease alone
+	second.end(t)
+	c.do(404, "lock_not_found", "GET", nightly, "")
+}
+
+// copied is a copy of a program that works until its standard input ends.
+type copied struct {
+	cmd   *exec.Cmd
+	input io.Closer
+	token chan int64 // of its lock; 0: it ended without one
+}
+
+func (s *snippet) start(t *testing.T, dir string, c client) *copied {
+	t.Helper()
+	p := &copied{cmd: s.command(t, dir, c), token: make(chan int64, 1)}
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.input, p.cmd.Stderr = in, os.Stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		var token int64
+		_, _ = fmt.Fscanf(out, "token %d\n", &token)
+		p.token <- token
+	}()
+	return p
+}
+
+// end ends its work.
+func (p *copied) end(t *testing.T) {
+	t.Helper()
+	_ = p.input.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // shellJob starts the manual's job in bash with a lease of 3 s. It returns when the work has begun, with what the job still prints and the
 // token of its lock.
 func shellJob(t *testing.T, work string, c client) (cmd *exec.Cmd, output *bufio.Reader, token int64) {
 	t.Helper()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl isn't installed")
-	}
-	s := snippet{file: "job.sh", changes: [][]string{{"ttl=30", "ttl=3"}, {": # the work", "echo at work; " + work}}}
-	cmd = exec.Command("bash", "job.sh", c.url)
-	cmd.Dir = s.write(t, "bash")
+	s := snippets()["bash"]
+	cmd = s.command(t, s.write(t, "bash", s.lease, [2]string{s.work, "echo at work; " + work}), c)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +243,7 @@ func TestTheManualsShellJobRenewsNothingAfterItWasKilled(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	next := c.do(201, "", "PUT", "/_lock/global/nightly", `{"owner":"next","wait":"8s"}`)
+	next := c.do(201, "", "PUT", nightly, `{"owner":"next","wait":"8s"}`)
 	if next.Token <= token || p.Metric(t, "optimist_leases_lapsed_total") != 1 {
 		t.Errorf("token %d after %d: the lease didn't lapse", next.Token, token)
 	}
@@ -173,7 +255,7 @@ func TestTheManualsShellJobEndsItsWorkWhenItsLeaseIsLost(t *testing.T) {
 	p := optimist.Start(t, optimist.Options{})
 	c := client{t, p.URL}
 	cmd, output, token := shellJob(t, "sleep 20 & sleep 20; echo the work went on", c)
-	c.release("/_lock/global/nightly", "bash", token)
+	c.release(nightly, c.do(200, "", "GET", nightly, "").Owner, token)
 	if rest, err := io.ReadAll(output); err != nil || len(rest) > 0 { // up to the end of all who may write
 		t.Errorf("%q, %v", rest, err)
 	}

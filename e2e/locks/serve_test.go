@@ -32,7 +32,9 @@ type reply struct {
 	In     int64 `json:"expires_in_ms"`
 	Waited int64 `json:"waited_ms"`
 	Note   string
-	Error  struct {
+
+	Waiting int // requests, for the lock
+	Error   struct {
 		Type   string
 		Reason string
 		Holder struct{ Owner, Note string }
