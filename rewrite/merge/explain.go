@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"optimist/internal/jsontext"
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
@@ -16,9 +15,8 @@ type Decision struct {
 	// one that only sent has, that in sent.
 	Path                string
 	Base, Sent, Current []byte
-	// Result is what is there after the merge. Placed says whether it is known: below an array that was merged it may not be.
+	// Result is what is there after the merge; nil, too, where the merge failed.
 	Result  []byte
-	Placed  bool
 	Verdict Verdict
 	// Both says that both sides had changed the value, so that Strategy decided. Rule is the path that gave it; empty for the default.
 	Both     bool
@@ -36,40 +34,24 @@ const MaxDecisions = 1000
 func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error) {
 	var a account
 	res, err := m.merge(base, sent, current, &a)
-	if err != nil {
-		return res, a.list, err
-	}
-	var doc tree.Tree
-	if err := doc.Parse(res.Doc, m.limits); err != nil {
-		return res, a.list, err // can't be: it was just made
-	}
-	for i := range a.list {
-		d := &a.list[i]
-		switch {
-		case !a.inArray[i]:
-			d.Result, d.Placed = below(doc.Root(), d.Path), true
-		case d.Verdict == Taken || d.Verdict == Overwritten:
-			d.Result, d.Placed = d.Sent, true
-		case d.Verdict == Kept || d.Verdict == Agreed:
-			d.Result, d.Placed = d.Current, true
-		}
-	}
-	return res, a.list, nil
-}
-
-// below is a copy of the value at a path that leads through objects only, nil where there is none.
-func below(v tree.Value, path string) []byte {
-	tokens, _ := jsontext.SplitPointer(path)
-	for _, token := range tokens {
-		v = v.Get(token)
-	}
-	return bytes.Clone(v.Raw())
+	return res, a.list, err
 }
 
 // An account is the observer that collects decisions.
 type account struct {
-	list    []Decision
-	inArray []bool // of each decision, whether its path leads through an array
+	list []Decision
+	cur  []tree.Value // of each decision, the value of current
+}
+
+// merged notes what became of each value.
+func (a *account) merged(r *run) {
+	for i, c := range a.cur {
+		if d := &a.list[i]; c.Exists() {
+			d.Result = r.result(c)
+		} else if d.Verdict == Taken || d.Verdict == Overwritten {
+			d.Result = d.Sent
+		}
+	}
 }
 
 // note adds a decision about the value at the trail. It goes before those about what is below it.
@@ -79,20 +61,21 @@ func (a *account) note(trail tree.Trail, v Verdict, of sides) *Decision {
 	}
 	d := Decision{Path: trail.Pointer(maxPathBytes), Verdict: v,
 		Base: bytes.Clone(of.b.Raw()), Sent: bytes.Clone(of.s.Raw()), Current: bytes.Clone(of.c.Raw())}
-	in := slices.ContainsFunc(trail, func(p tree.Place) bool { return !p.Member.Exists() })
 	at := len(a.list)
 	for at > 0 && strings.HasPrefix(a.list[at-1].Path, d.Path+"/") {
 		at--
 	}
-	a.list, a.inArray = slices.Insert(a.list, at, d), slices.Insert(a.inArray, at, in)
+	a.list, a.cur = slices.Insert(a.list, at, d), slices.Insert(a.cur, at, of.c)
 	return &a.list[at]
 }
 
-func (a *account) decided(r *run, v Verdict, both bool, of sides, sc scope) {
-	if v == Kept && !both && of.b.Equal(of.c) {
+func (a *account) decided(r *run, by ruling, of sides, sc scope) {
+	if by.verdict == Kept && !by.both && of.b.Equal(of.c) {
 		return // nobody changed it
 	}
-	if d := a.note(r.trail, v, of); both {
+	d := a.note(r.trail, by.verdict, of)
+	d.Result = bytes.Clone(by.made)
+	if by.both {
 		r.byRule(d, sc)
 	}
 }

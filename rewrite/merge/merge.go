@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"slices"
 
 	"optimist/rewrite/tree"
 )
@@ -83,6 +84,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	if r.conflicts.paths != nil {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
 	}
+	o.merged(r)
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
 	if len(r.splices) == 0 {
@@ -129,7 +131,7 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 func (r *run) scalar(b, s, c tree.Value, sc scope) {
 	if st := r.strategy(sc); st.calculates() && !b.Equal(s) && !b.Equal(c) {
 		if text, ok := r.calculate(b, s, c, sc); ok {
-			r.observer.decided(r, Calculated, true, sides{b, s, c}, sc)
+			r.observer.decided(r, ruling{verdict: Calculated, both: true}, sides{b, s, c}, sc)
 			r.replace(c, text)
 			return
 		}
@@ -242,7 +244,10 @@ func (r *run) added(b, m tree.Value, sc scope) []byte {
 	mark := r.Mark()
 	defer r.Cut(mark)
 	if p, ok := r.combine(b, m, tree.Value{}, &sc); ok {
-		return p.build(m)
+		if p.made == nil {
+			return nil
+		}
+		return slices.Concat(m.KeyAndColon(), p.made)
 	}
 	if r.takes(b, m, tree.Value{}, sc) {
 		return m.Member()

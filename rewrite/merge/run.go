@@ -55,18 +55,24 @@ func (r *run) end() {
 	runs.Put(r)
 }
 
-// decide says whose one value is as a whole; any of the three may be missing. both says that both sides changed it, so that the
-// strategy decided.
-func (r *run) decide(b, s, c tree.Value, sc scope) (v Verdict, both bool) {
+// A ruling is what is decided about a value as a whole.
+type ruling struct {
+	verdict Verdict
+	both    bool   // both sides changed it, so that the strategy decided
+	made    []byte // the value that a strategy made of the others, where current has none
+}
+
+// decide rules whose one value is as a whole; any of the three may be missing.
+func (r *run) decide(b, s, c tree.Value, sc scope) ruling {
 	switch {
 	case b.Equal(s):
-		return Kept, false
+		return ruling{verdict: Kept}
 	case b.Equal(c):
-		return Taken, false
+		return ruling{verdict: Taken}
 	case s.Equal(c):
-		return Agreed, false
+		return ruling{verdict: Agreed}
 	}
-	return r.byStrategy(sc), true
+	return ruling{verdict: r.byStrategy(sc), both: true}
 }
 
 // byStrategy is the verdict where both sides changed a value.
@@ -82,9 +88,9 @@ func (r *run) byStrategy(sc scope) Verdict {
 
 // takes decides about one value as a whole, notes that, and reports whether it is to be as the client has it.
 func (r *run) takes(b, s, c tree.Value, sc scope) bool {
-	v, both := r.decide(b, s, c, sc)
-	r.observer.decided(r, v, both, sides{b, s, c}, sc)
-	return r.note(v)
+	by := r.decide(b, s, c, sc)
+	r.observer.decided(r, by, sides{b, s, c}, sc)
+	return r.note(by.verdict)
 }
 
 // note notes a verdict about the value at the trail, and reports whether the client's value is taken.
@@ -105,15 +111,18 @@ type sides struct{ b, s, c tree.Value }
 type observer interface {
 	// untouched is called for a value that the client left alone.
 	untouched(r *run, b, c tree.Value)
-	// decided is called for a value that is settled as a whole. both says that both sides changed it, so that sc's strategy decided.
-	decided(r *run, v Verdict, both bool, of sides, sc scope)
+	// decided is called for a value that is settled as a whole, by sc's strategy if both sides changed it.
+	decided(r *run, by ruling, of sides, sc scope)
 	// edited is called for an array before its edits are carried out one by one.
 	edited(r *run, of sides)
+	// merged is called at the end, unless there are conflicts.
+	merged(r *run)
 }
 
 // silence is the observer of a merge that nobody asked about.
 type silence struct{}
 
-func (silence) untouched(*run, tree.Value, tree.Value)    {}
-func (silence) decided(*run, Verdict, bool, sides, scope) {}
-func (silence) edited(*run, sides)                        {}
+func (silence) untouched(*run, tree.Value, tree.Value) {}
+func (silence) decided(*run, ruling, sides, scope)     {}
+func (silence) edited(*run, sides)                     {}
+func (silence) merged(*run)                            {}

@@ -12,6 +12,7 @@ type plan struct {
 	add  []tree.Value // the client's elements that go to the end
 	// Of ByKey: for each of current's elements the client's and the base's with the same key, if there are any.
 	sent, base []tree.Value
+	made       []byte // the array of what is added, where current has none
 }
 
 // empty reports whether nothing is left of the array.
@@ -48,7 +49,10 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 		}
 	}
 	if ok {
-		r.observer.decided(r, Combined, true, sides{b, s, c}, *sc)
+		if !c.Exists() {
+			p.made = p.list()
+		}
+		r.observer.decided(r, ruling{Combined, true, p.made}, sides{b, s, c}, *sc)
 	}
 	return p, ok
 }
@@ -188,12 +192,12 @@ func (r *run) carryOut(p plan, c tree.Value, sc scope) {
 	}
 }
 
-// build returns the client's member m with the elements that a plan adds as its array; nil if there are none.
-func (p *plan) build(m tree.Value) []byte {
+// list is the array of the elements that a plan adds; nil if there are none.
+func (p *plan) list() []byte {
 	if len(p.add) == 0 {
 		return nil
 	}
-	text := append(append([]byte(nil), m.KeyAndColon()...), '[')
+	text := []byte{'['}
 	for k, e := range p.add {
 		if k > 0 {
 			text = append(text, ',')

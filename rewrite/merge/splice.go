@@ -1,6 +1,11 @@
 package merge
 
-import "optimist/rewrite/tree"
+import (
+	"bytes"
+	"sort"
+
+	"optimist/rewrite/tree"
+)
 
 // A splice puts text in the place of current's bytes [from, to).
 type splice struct {
@@ -45,6 +50,24 @@ func (s *splicer) render() []byte {
 		at = p.to
 	}
 	return append(out, s.src[at:]...)
+}
+
+// result returns a copy of what stands in the result for a value of current; nil if that is gone.
+func (s *splicer) result(c tree.Value) []byte {
+	start, end := c.Span()
+	first := sort.Search(len(s.splices), func(i int) bool { return s.splices[i].to > start })
+	var out []byte
+	for _, p := range s.splices[first:] {
+		if p.from >= end {
+			break
+		}
+		if p.from <= start && p.to >= end { // replaced, or removed with what stands around it
+			return bytes.Clone(p.text)
+		}
+		out = append(append(out, s.src[start:p.from]...), p.text...)
+		start = p.to
+	}
+	return append(out, s.src[start:end]...)
 }
 
 // A container edits the children of one object or array of current. keep or remove must be called for each of its children
