@@ -102,6 +102,9 @@ func (w *Write) merger() intent.Merger {
 	if len(w.Sent)+len(w.Base.View) > smallMerge {
 		m = m.In(w.Room)
 	}
+	if t := w.Transformer(); t != nil && t.SetsAny() {
+		m = m.Before(t)
+	}
 	return w.Means.Observer.Merger(m)
 }
 

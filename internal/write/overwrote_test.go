@@ -84,3 +84,34 @@ func TestADryRunOfATransformedPartShowsWhatIsMerged(t *testing.T) {
 		t.Errorf("outcome %s", a.Outcome.Field)
 	}
 }
+
+// A client that wrote a copy without the rule's own field had it named at every conflict, and an alert said that a strategy is missing.
+func TestWhatTheRuleSetsIsNotOverwritten(t *testing.T) {
+	for name, c := range map[string]struct{ transform, want string }{
+		"the time":              {"{op: now, path: /t, format: epoch_millis}", `"/o/x","/st"`},
+		"a value":               {"{op: add, path: /t, value: 1}", `"/o/x","/st"`},
+		"all of an object":      {"{op: add, path: /o, value: {}}", `"/st","/t"`},
+		"each member":           {`{op: replace, path: "/o/*", value: 1}, {op: now, path: /t, format: epoch_millis}`, `"/st"`},
+		"only if":               {`{op: now, path: /t, format: epoch_millis, when: "candidate.n > 0"}`, `"/o/x","/st","/t"`},
+		"only what is missing":  {"{op: default, path: /t, value: 1}", `"/o/x","/st","/t"`},
+		"what the client sends": {"{op: add, path: /t, value: {from: incoming, path: /t}}", `"/o/x","/st","/t"`},
+		"what the rule adds up": {"{op: increment, path: /t, value: 1}", `"/o/x","/st","/t"`},
+		"something else":        {"{op: now, path: /other}", `"/o/x","/st","/t"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- name: shop\n  match: {index: [shop]}\n  transform: ["+c.transform+"]\n")
+			w.put("1", `{"n":0,"o":{"x":0},"st":"","t":5}`)
+			a := w.client("a")
+			a.read("1")
+			w.put("1", `{"n":0,"o":{"x":1},"st":"b","t":6}`)
+			r := a.send("PUT", "/shop/_doc/1", `{"n":1,"o":{"x":2},"st":"a"}`)
+			has(t, r, 200, "merged")
+			_, got, _ := strings.Cut(r.outcome, ";overwrote=")
+			paths := strings.Split(strings.Trim(got, `"`), " ")
+			slices.Sort(paths)
+			if got := `"` + strings.Join(paths, `","`) + `"`; got != c.want {
+				t.Errorf("%s: overwrote %s, want %s", r.outcome, got, c.want)
+			}
+		})
+	}
+}

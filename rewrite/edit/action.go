@@ -152,5 +152,8 @@ func ParseSource(name string) (Source, error) {
 	return FromLiteral, fmt.Errorf("unknown source %q: one of %s", cut(name, maxShown), strings.Join(sourceNames[1:], ", "))
 }
 
+// isKnown reports whether a value from s is always there.
+func (s Source) isKnown() bool { return s == FromLiteral || s == FromIndex || s == FromNow }
+
 // isDocument reports whether s is a document, in which a path leads to the value.
 func (s Source) isDocument() bool { return s >= FromIncoming && s <= FromBase }

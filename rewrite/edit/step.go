@@ -91,6 +91,22 @@ func (s *step) readsClock() bool {
 // isStar reports whether a token of the step's path is every element or member.
 func (s *step) isStar(token string) bool { return token == star && !s.strict }
 
+// sets reports whether the step sets the value at its path whatever there is: without a condition, and to a value that is always known.
+func (s *step) sets() bool {
+	if s.When != nil || len(s.path) == 0 {
+		return false
+	}
+	switch last := s.path[len(s.path)-1]; s.Action {
+	case OpNow:
+		return true
+	case OpAdd: // before an element, or behind the last one, it inserts
+		return s.Value.Source.isKnown() && strings.Trim(last, "0123456789-") != ""
+	case OpReplace:
+		return s.Value.Source.isKnown()
+	}
+	return false
+}
+
 // makes reports whether the step sets something where there is nothing.
 func (s *step) makes() bool { return actions[s.Action].makes }
 

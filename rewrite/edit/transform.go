@@ -24,8 +24,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"optimist/internal/jsontext"
 	"optimist/rewrite/tree"
 )
 
@@ -92,6 +94,7 @@ type Inputs struct {
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
 type Transformer struct {
 	steps                               []step
+	sets                                [][]string // the paths of what is set, whatever document is given
 	limits                              tree.Limits
 	readsCurrent, readsBase, repeatable bool
 }
@@ -109,6 +112,9 @@ func NewTransformer(steps []Step, l tree.Limits) (*Transformer, error) {
 		if e := t.steps[i].compile(l); e != nil {
 			e.Step, e.Action, e.Path = i, steps[i].Action, steps[i].Path
 			return nil, e
+		}
+		if t.steps[i].sets() {
+			t.sets = append(t.sets, t.steps[i].path)
 		}
 		t.readsCurrent = t.readsCurrent || t.steps[i].readsCurrent()
 		t.readsBase = t.readsBase || t.steps[i].readsBase()
@@ -205,6 +211,17 @@ func (t *Transformer) ReadsCurrent() bool { return t.readsCurrent }
 
 // ReadsBase reports whether a value or a condition refers to the document as the client saw it.
 func (t *Transformer) ReadsBase() bool { return t.readsBase }
+
+// Sets reports whether a step sets the value at a JSON Pointer, or one around it, whatever document it is given.
+func (t *Transformer) Sets(path string) bool {
+	tokens, err := jsontext.SplitPointer(path)
+	return err == nil && slices.ContainsFunc(t.sets, func(set []string) bool {
+		return len(set) <= len(tokens) && slices.EqualFunc(set, tokens[:len(set)], func(a, b string) bool { return a == b || a == star })
+	})
+}
+
+// SetsAny reports whether there is any such value.
+func (t *Transformer) SetsAny() bool { return len(t.sets) > 0 }
 
 // Repeatable reports whether a document to which the steps were applied already can be given to them again: nothing counts
 // twice, and nothing fails that didn't before. It is asked where it isn't known whether a write has happened. Increments, moves,

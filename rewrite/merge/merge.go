@@ -15,6 +15,7 @@ type Merger struct {
 	guessing *Merger         // see Guessing
 	steps    []steps         // of the numbers at the rules' paths, where bases are guesses; else nil
 	made     func() [][]byte // see AfterCreation; nil: nobody knows
+	setter   Setter          // see Before; nil: nothing is set
 }
 
 // New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or
@@ -41,6 +42,17 @@ func (m *Merger) In(room tree.Room) *Merger {
 	in := *m
 	in.limits.Room = room
 	return &in
+}
+
+// A Setter sets some values of every merged document, whatever they are.
+type Setter interface{ Sets(path string) bool }
+
+// Before returns the Merger with the same strategies for documents in which s sets values afterwards. So nobody's value is lost there for
+// the lack of a strategy, and Overwritten doesn't name them.
+func (m *Merger) Before(s Setter) *Merger {
+	with := *m
+	with.setter = s
+	return &with
 }
 
 // A Result is a merged document.

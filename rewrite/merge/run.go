@@ -15,6 +15,7 @@ type run struct {
 	base, sent, cur        tree.Tree
 	observer               observer
 	steps                  []steps             // of the Merger
+	setter                 Setter              // of the Merger
 	remembers              bool                // what it meets, in steps
 	echo                   bool                // see Result
 	gone                   map[tree.Value]bool // see goes
@@ -26,7 +27,7 @@ var runs = sync.Pool{New: func() any { return new(run) }}
 // begin reads the three documents. The run must be ended, also after an error.
 func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
 	r, _ := runs.Get().(*run)
-	r.rules, r.steps, r.src, r.observer = m.rules, m.steps, current, o
+	r.rules, r.steps, r.setter, r.src, r.observer = m.rules, m.steps, m.setter, current, o
 	_, r.remembers = o.(silence) // who only wants to know leaves no trace
 	r.Begin(m.limits)
 	if err := r.base.ParseObject(base, m.limits); err != nil {
@@ -51,7 +52,8 @@ func (r *run) end() {
 	}
 	r.scopes = scopes{trail: r.trail[:0], states: r.states[:0]}
 	r.splicer = splicer{splices: r.splices[:0]}
-	r.observer, r.steps, r.echo, r.gone, r.overwritten, r.conflicts = nil, nil, false, nil, pathList{}, pathList{}
+	r.observer, r.steps, r.setter, r.echo, r.gone = nil, nil, nil, false, nil
+	r.overwritten, r.conflicts = pathList{}, pathList{}
 	runs.Put(r)
 }
 
@@ -97,7 +99,9 @@ func (r *run) takes(b, s, c tree.Value, sc scope) bool {
 func (r *run) note(v Verdict) bool {
 	switch v {
 	case Overwritten:
-		r.overwritten.add(r.trail)
+		if r.setter == nil || !r.setter.Sets(r.trail.Pointer(maxPathBytes)) {
+			r.overwritten.add(r.trail)
+		}
 	case Conflict:
 		r.conflicts.add(r.trail)
 	}
