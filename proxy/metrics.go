@@ -6,6 +6,6 @@ type Metrics interface {
 	// Request is called at the end of every request whose head was read: with its operation, the status of the final answer (0 if the
 	// client left before there was one), and the bytes of the request's and the answer's body, without transfer coding.
 	Request(op string, status int, received, sent int64)
-	// Failed is called with the Type of each error that the door itself answers: refusals, and failures upstream.
+	// Failed is called with the type of each error that isn't the engine's, but of the door or of an interceptor.
 	Failed(errorType string)
 }

@@ -3,14 +3,22 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/http"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
 
 // AnswerOwn is Answer for an answer that doesn't come from the engine. It adds the field by which clients recognise their
-// engine, if this engine sends it.
+// engine, if this engine sends it. An error is counted by its type, which must be one of a closed set.
 func (x *Exchange) AnswerOwn(status int, fields []wire.Field, body []byte) error {
+	if status >= http.StatusBadRequest && !x.hasAnswer {
+		if t := gjson.GetBytes(body, "error.type"); t.Type == gjson.String {
+			x.c.server.metrics.Failed(t.Str)
+		}
+	}
 	return x.Answer(status, x.withProduct(fields), body)
 }
 
@@ -48,7 +56,6 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 	}
 	failure := *f
 	allNodesDown(&failure, x.c.server.upstream.Nodes())
-	x.c.server.metrics.Failed(failure.Type)
 	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
 	if failure.Type == TypeOverloaded || failure.Type == TypeLimited {
 		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})

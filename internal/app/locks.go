@@ -147,8 +147,6 @@ func (a *App) answerLock(x *proxy.Exchange, answer *lockrouter.Answer, err error
 	case err != nil:
 		x.Fail(err)
 		return
-	case answer.Status == http.StatusServiceUnavailable:
-		a.metrics.Failed(lockrouter.TypeStore)
 	}
 	_ = x.AnswerOwn(answer.Status, answer.Fields, answer.Body)
 }

@@ -88,7 +88,8 @@ func (m *Metrics) counters() []counterSpec {
 	by := func(labels ...string) []string { return labels }
 	return []counterSpec{
 		{&m.requests, MetricRequests, "Requests on the data port, by operation and class of status.", by(LabelOp, LabelCode)},
-		{&m.failures, MetricFailures, "Errors that optimist itself answered: refusals and failures upstream, by error.type.", by(LabelType)},
+		{&m.failures, MetricFailures, "Errors that optimist itself answered to requests, by error.type: refusals, conflicts, failures " +
+			"upstream. Those of a bulk's items don't count.", by(LabelType)},
 		{&m.memoryRefused, MetricMemoryRefused, "Requests that found no memory (limits.memory), by class of client: with credentials, " +
 			"or anonymous. Writes got a 503, reads passed without being remembered.", by(LabelClass)},
 		{&m.received, MetricReceived, "Bytes of bodies that came from clients.", nil},
