@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -282,5 +283,39 @@ func TestADocumentWithoutAnIDIsPassedAndSaid(t *testing.T) {
 		if a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`); a.Status != 201 || a.Outcome() != "" {
 			t.Errorf("%v: %+v", m, a)
 		}
+	}
+}
+
+// The answer to a read of a bare _source has no numbers. Observe didn't ask for them, lost updates were counted as writes of what nobody had
+// read, and the log warned of a second optimist.
+func TestObserveKnowsWhatABareSourceShows(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.app.rules.SetMode(rule.Observe)
+	w.put(doc1, " {\"a\": 1,\t\"b\":1.0} ")
+	source := strings.Replace(doc1, "_doc", "_source", 1)
+	for _, s := range []string{"x", "y"} {
+		for _, fields := range [][]string{nil, {"Accept-Encoding", "gzip"}, {"Accept-Encoding", "identity"}} {
+			want := w.ask(w.direct, "GET", source, "", fields...)
+			got := w.ask(w.proxied, "GET", source, "", append(fields, "Optimist-Session", s)...)
+			want.Header.Del("Date")
+			got.Header.Del("Date")
+			if got.Status != want.Status || got.Body != want.Body || !reflect.DeepEqual(got.Header, want.Header) {
+				t.Errorf("%v: got %d %v %q, the engine answers %d %v %q", fields, got.Status, got.Header, got.Body, want.Status, want.Header, want.Body)
+			}
+		}
+	}
+	for i, s := range []string{"x", "y"} {
+		w.ask(w.proxied, "PUT", doc1, fmt.Sprintf(`{"a":%d,"b":1.0}`, 2+i), "Optimist-Session", s)
+		w.observed(i+1, i) // the second write lost the first one's change
+	}
+	if n := w.counted("optimist_blind_writes_total"); n != 0 {
+		t.Errorf("%d writes are called blind", n)
+	}
+	if n := w.counted("optimist_observed_writes_total", "would", "passed"); n != 0 {
+		t.Errorf("%d would have passed", n)
+	}
+	missing := w.ask(w.proxied, "GET", source+"2", "", "Optimist-Session", "x")
+	if want := w.ask(w.direct, "GET", source+"2", ""); missing.Status != 404 || missing.Body != want.Body {
+		t.Errorf("of a missing document: %d %s, the engine answers %d %s", missing.Status, missing.Body, want.Status, want.Body)
 	}
 }

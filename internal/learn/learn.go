@@ -209,7 +209,8 @@ func (l *Learner) Blind(name string, s session.Session) {
 	}
 	ix.doubted, ix.blind = true, nil
 	l.o.Log.Warn("many clients overwrite documents that they never read here: there may be a second optimist, or a way around this one. "+
-		"Clients may also read by searches, which no rule watches (base.reads)", obs.KeyIndex, name, obs.KeyCount, manyBlind)
+		"Clients may also read by searches, which no rule watches (base.reads), or in a form that shows no revision (filter_path)",
+		obs.KeyIndex, name, obs.KeyCount, manyBlind)
 }
 
 // index is what is known of an index; of most there is nothing yet.

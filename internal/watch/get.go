@@ -43,8 +43,10 @@ func (rd *Reading) get() bool {
 	switch {
 	case op.Head || part:
 		return rd.watchStatus()
+	case op.Kind == api.Source && mode == rule.Guard:
+		return !tried && rd.getWhole() || rd.watchStatus()
 	case op.Kind == api.Source:
-		return mode == rule.Guard && !tried && rd.getWhole() || rd.watchStatus()
+		return rd.watchSource() || rd.watchStatus()
 	}
 	rd.forwardWatched(mode)
 	return true
@@ -261,6 +263,41 @@ func (rd *Reading) getWhole() bool {
 		tag = []wire.Field{{Name: etagName, Value: etag.Tag{Numbers: d.Numbers}.Append(nil)}}
 	}
 	rd.answer(res, rd.shaped(res.Payload), tag...)
+	return true
+}
+
+// watchSource forwards the read of a bare _source as it is, so that not a byte of its answer is another, and asks for the document with its
+// numbers before: at the same time, each of the two would hold a connection that the other may wait for. If both answers have the same
+// bytes, the session remembers the document. It reports false, and has forwarded nothing, where there is nothing to compare.
+func (rd *Reading) watchSource() bool {
+	op, d := rd.r.Op(), &rd.document
+	target := documentOfSource(op)
+	if _, pretty := uri.Param(op.Query, "pretty"); target == nil || pretty {
+		return false
+	}
+	if rd.begin(true); !rd.remembers(rd.choice.rule) {
+		return false
+	}
+	res, err := rd.ask(http.MethodGet, target, op.Query, nil)
+	if err != nil {
+		return false
+	}
+	defer res.Release()
+	if d.readOne(res.Status, res.Payload); !d.whole || !d.Numbered {
+		return false
+	}
+	rd.decide(d.Index)
+	d.watches = rd.choice.rule
+	ref, stored := d.Ref, bare(res.Payload, d.Source)
+	rd.copy.Whole = func() {
+		if body, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusOK && bytes.Equal(body, stored) {
+			rd.remember(d)
+		} else if rd.copy.Status == http.StatusOK {
+			rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+		}
+	}
+	h := rd.makeHooks()
+	rd.r.Pass(proxy.ForwardOptions{OnHead: h.head, Copy: h.copy, Last: h.last})
 	return true
 }
 
