@@ -43,7 +43,7 @@ var (
 )
 
 // The types of the errors that the door itself answers, as in error.type of the body. There are no others, so that they can be
-// labels of metrics. Users' alerts depend on them.
+// labels of metrics. (Interceptors have types of their own.) Users' alerts depend on them.
 const (
 	TypeInvalid     = "invalid_request"          // the request breaks HTTP's grammar, or could be read in two ways
 	TypeHeader      = "request_header_too_large" // over Limits.MaxHeader
@@ -64,6 +64,12 @@ const (
 	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be read
 	TypeInternal    = "internal_error"           // a bug in the proxy
 )
+
+// Types are all of these.
+func Types() []string {
+	return []string{TypeInvalid, TypeHeader, TypeTooLarge, TypeUnsupported, TypeSlow, TypeCrowded, TypeHandshake, TypeOverloaded, TypeStopped,
+		TypeUnreachable, TypeNoNode, TypeBusy, TypeLimited, TypeTimeout, TypeLost, TypeUnknown, TypeAnswer, TypeInternal}
+}
 
 // Failure is an error in the form in which a client gets it.
 type Failure struct {

@@ -35,6 +35,7 @@ func New(o Options) (*App, error) {
 	a.current.Store(o.Config)
 	a.metrics.Mode(a.rules.Mode().String(), modes()...)
 	a.metrics.Reloaded(true, time.Now())
+	startCounters(a.metrics)
 	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters,
 		a.openUndo, a.openSessions, a.openLocks, a.openDoor, a.openAdmin}
 	for _, step := range steps {

@@ -64,6 +64,9 @@ const (
 	nowhere  = "lost"
 )
 
+// Places are all of these.
+func Places() []string { return []string{inStore, inFolder, nowhere} }
+
 // Keep stores a letter, which it names, and dates. When it returns without an error the letter outlives the process. The letter isn't to
 // be changed afterwards.
 func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {

@@ -59,9 +59,13 @@ func NewMetrics(b Build) *Metrics {
 		c.to.vec = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.labels)
 		m.registry.MustRegister(c.to.vec)
 		if len(c.labels) == 0 {
-			c.to.vec.WithLabelValues() // it is there from the start, with 0
+			c.to.vec.WithLabelValues() // it is there from the start, with 0: see Start
 		}
 	}
+	m.Start(MetricMemoryRefused, classCredentials)
+	m.Start(MetricMemoryRefused, classAnonymous)
+	m.Start(MetricReloads, "success")
+	m.Start(MetricReloads, "failure")
 	m.writes = m.histogram(MetricWriteDuration, "Time from a write's arrival to its answer, by operation.",
 		prometheus.ExponentialBucketsRange(0.0005, 30, 14), LabelOp)
 	m.batched = m.histogram(MetricBatched, "Changes that one guarded write carried.", []float64{1, 2, 4, 8, 16, 32, 64})
@@ -74,6 +78,16 @@ func NewMetrics(b Build) *Metrics {
 		WithLabelValues(b.Version, b.Revision, b.Go).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// Start shows a counter with these labels from now on, with 0: for combinations that are known before anything is counted. Otherwise a
+// rate doesn't see the first event.
+func (m *Metrics) Start(name string, labels ...string) {
+	for _, c := range m.counters() {
+		if c.name == name && c.to.vec != nil {
+			c.to.vec.WithLabelValues(labels...)
+		}
+	}
 }
 
 // counterSpec is one row of the table of counters.
@@ -177,12 +191,18 @@ func (m *Metrics) Failed(errorType string) { m.failures.Inc(errorType) }
 
 // MemoryRefused counts a request that found no memory.
 func (m *Metrics) MemoryRefused(anonymous bool) {
-	class := "credentials"
 	if anonymous {
-		class = "anonymous"
+		m.memoryRefused.Inc(classAnonymous)
+		return
 	}
-	m.memoryRefused.Inc(class)
+	m.memoryRefused.Inc(classCredentials)
 }
+
+// The classes of clients whose requests find no memory.
+const (
+	classCredentials = "credentials"
+	classAnonymous   = "anonymous"
+)
 
 // classes are the labels of statuses, by their hundreds.
 var classes = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}

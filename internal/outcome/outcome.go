@@ -5,6 +5,7 @@
 package outcome
 
 import (
+	"slices"
 	"strconv"
 
 	"optimist/internal/uri"
@@ -30,6 +31,9 @@ var kinds = [...]string{"passed", "guarded", "merged", "combined", "retried", "r
 
 // String is the token in the field and in metric labels.
 func (k Kind) String() string { return kinds[k] }
+
+// Kinds are the tokens of all kinds.
+func Kinds() []string { return slices.Clone(kinds[:]) }
 
 // Outcome is what became of a write.
 type Outcome struct {

@@ -1,0 +1,28 @@
+package app
+
+import (
+	"optimist/internal/deadletter"
+	"optimist/internal/obs"
+	"optimist/internal/outcome"
+	"optimist/internal/session"
+	"optimist/proxy"
+)
+
+// startCounters has counters whose labels are few and known shown from the start, with 0. Alerts ask by how much a counter has grown. They
+// don't see the first event of one that wasn't there before it.
+func startCounters(m *obs.Metrics) {
+	for _, kind := range outcome.Kinds() {
+		m.Start(obs.MetricOutcomes, kind, "")
+	}
+	for r := session.ReasonNone + 1; r <= session.ReasonBlind; r++ {
+		m.Start(obs.MetricLostBases, r.String())
+	}
+	for _, t := range proxy.Types() {
+		m.Start(obs.MetricFailures, t)
+	}
+	for _, reason := range letterReasons {
+		for _, place := range deadletter.Places() {
+			m.Start(obs.MetricLettersKept, reason, place)
+		}
+	}
+}
