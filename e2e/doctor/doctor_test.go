@@ -19,12 +19,17 @@ import (
 // examine runs the command on an engine with a rule for the given indices, and returns what it printed and its exit status.
 func examine(t *testing.T, e *engine.Engine, indices ...string) (string, int) {
 	t.Helper()
+	return examineRule(t, e, "match: {index: ["+strings.Join(indices, ", ")+"]}")
+}
+
+func examineRule(t *testing.T, e *engine.Engine, says string) (string, int) {
+	t.Helper()
 	binary, err := optimist.Binary(true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "optimist.yaml")
-	rule := "rules:\n  - {name: mine, match: {index: [" + strings.Join(indices, ", ") + "]}}\n"
+	rule := "rules:\n  - {name: mine, " + says + "}\n"
 	if err := os.WriteFile(file, []byte(rule), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +112,32 @@ func TestDoctorFindsIndicesThatCannotBeMerged(t *testing.T) {
 		}
 		if found < 4 {
 			t.Errorf("only %d kinds of index could be tried", found)
+		}
+	})
+}
+
+func TestDoctorFindsIndicesThatRefuseEveryWrite(t *testing.T) {
+	const strict = `{"mappings":{"dynamic":"strict","properties":{"n":{"type":"long"}}}}`
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+		for _, c := range []struct{ body, says, why string }{
+			{`{"settings":{"index.blocks.write":true}}`, "", `index.blocks.write`},
+			{strict, ", write_id: _w", "write_id: the mapping is `dynamic: strict`, and has no field _w"},
+			{strict, ", transform: [{op: now, path: /at}]", "transform: the mapping is `dynamic: strict`, and has no field at"},
+			{strict, ", base: {stamp: n}", `base.stamp: n is a field`},
+		} {
+			name, ok := create(t, e, c.body)
+			if !ok {
+				t.Fatalf("an index can't be made of %s", c.body)
+			}
+			report, status := examineRule(t, e, "match: {index: ["+name+"]}"+c.says)
+			if status != 1 {
+				t.Errorf("%s: status %d", c.why, status)
+			}
+			want(t, report, `^FAIL +`+name+` +mine +writes fail +`+regexp.QuoteMeta(c.why), `Something won't work`)
+		}
+		name, _ := create(t, e, strict)
+		if report, status := examineRule(t, e, "match: {index: ["+name+"]}"); status != 0 {
+			t.Errorf("status %d:\n%s", status, report)
 		}
 	})
 }

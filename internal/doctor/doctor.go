@@ -56,7 +56,7 @@ type Finding struct {
 	Text  string
 }
 
-// Index is an index that a rule takes and that isn't guarded in full.
+// Index is an index that a rule takes and that isn't guarded in full, or takes no writes.
 type Index struct {
 	Level Level
 	Name  string
@@ -68,7 +68,7 @@ type Index struct {
 // Report is what Examine found out.
 type Report struct {
 	Findings []Finding
-	Indices  []Index // those not guarded in full
+	Indices  []Index // those not guarded in full, or without writes
 	Taken    int     // indices that rules take
 	Seen     int     // indices that were looked at; -1 if they couldn't be
 }

@@ -19,6 +19,7 @@ func allIndices() esapi.Request {
 		"*.settings.index.default_pipeline", "*.settings.index.final_pipeline", "*.settings.index.mode",
 		"*.settings.index.mapping.source.mode", "*.settings.index.derived_source.enabled",
 		"*.settings.index.version.created", "*.settings.index.mapping.exclude_source_vectors", // what es.Partial asks for to see vectors
+		"*.settings.index.blocks", "*.mappings.dynamic", "*.mappings.**.dynamic", // what refused looks at, with the types
 		"*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.data_stream", "*.aliases",
 	}}
 }
@@ -70,7 +71,8 @@ func (e *examination) sumUp() {
 	case n == 0:
 		r.add(OK, "indices", "%d seen, %d taken by rules, all guarded in full", r.Seen, r.Taken)
 	default:
-		r.add(r.Indices[0].Level, "indices", "%d seen, %d taken by rules, %d of them not guarded in full (below)", r.Seen, r.Taken, n)
+		r.add(r.Indices[0].Level, "indices", "%d seen, %d taken by rules, %d of them not guarded in full, or without writes (below)",
+			r.Seen, r.Taken, n)
 	}
 }
 
@@ -78,6 +80,9 @@ func (e *examination) sumUp() {
 func judge(name string, r *rule.Rule, v gjson.Result) Index {
 	s := v.Get("settings.index")
 	found := Index{Name: name, Rule: r.Name}
+	if why := refused(r, v); why != "" {
+		return writesFailing(name, r, why)
+	}
 	const guardOnly = "guards; a conflict is a 409, nothing is merged"
 	switch source, pipe := es.Partial(s, v.Get("mappings")), es.Pipeline(s); {
 	case s.Get("disable_sequence_numbers").Bool() || v.Get("defaults.index.disable_sequence_numbers").Bool():

@@ -107,6 +107,11 @@ func (s *step) sets() bool {
 	return false
 }
 
+// isTakenBy reports whether a later step takes away what stands at this one's path.
+func (s *step) isTakenBy(later step) bool {
+	return later.Action == OpRemove && later.Path == s.Path || later.Action == OpMove && later.From == s.Path
+}
+
 // makes reports whether the step sets something where there is nothing.
 func (s *step) makes() bool { return actions[s.Action].makes }
 

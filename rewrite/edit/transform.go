@@ -223,6 +223,18 @@ func (t *Transformer) Sets(path string) bool {
 // SetsAny reports whether there is any such value.
 func (t *Transformer) SetsAny() bool { return len(t.sets) > 0 }
 
+// Makes are the paths, without `*`, at which there is a value in every document after the steps.
+func (t *Transformer) Makes() (paths []string) {
+	for i := range t.steps {
+		s := &t.steps[i]
+		known := s.Action == OpNow || actions[s.Action].value && s.Value.Source.isKnown()
+		if s.When == nil && s.makes() && known && !slices.Contains(s.path, star) && !slices.ContainsFunc(t.steps[i+1:], s.isTakenBy) {
+			paths = append(paths, s.Path)
+		}
+	}
+	return paths
+}
+
 // Repeatable reports whether a document to which the steps were applied already can be given to them again: nothing counts
 // twice, and nothing fails that didn't before. It is asked where it isn't known whether a write has happened. Increments, moves,
 // and what is appended or inserted into an array count twice; steps that read the stored document, and most of those that
