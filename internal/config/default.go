@@ -99,8 +99,7 @@ func newRule(name string) Rule {
 	return Rule{
 		Name: name,
 		Match: Match{
-			Ops:   []Op{OpIndex, OpCreate, OpUpdate, OpPatch, OpDelete},
-			Users: []string{},
+			Ops: []Op{OpIndex, OpCreate, OpUpdate, OpPatch, OpDelete},
 		},
 		Base: Base{
 			From:      []BaseSource{FromIfMatch, FromSession},
@@ -145,6 +144,9 @@ func (r *Rule) fill() {
 	r.Mode = cmp.Or(r.Mode, ModeGuard)
 	if len(r.Match.Index) == 0 {
 		r.Match.Index, r.Match.byDefault = defaultIndices(), true
+	}
+	if r.Match.Users == nil {
+		r.Match.Users = []string{}
 	}
 	if r.OnDeleteConflict == "" {
 		// who wants conflicts refused, or the stored value to win, doesn't want it deleted

@@ -66,6 +66,9 @@ func (v *validator) rule(r *Rule, key string) {
 func modeRank(m Mode) int { return slices.Index([]Mode{ModeOff, ModeObserve, ModeGuard}, m) }
 
 func (v *validator) match(m *Match, key string) {
+	empty(v, key+".index", m.Index, "nothing; leave the key out for every index but the usual exceptions")
+	empty(v, key+".ops", m.Ops, "nothing; leave the key out for all operations")
+	empty(v, key+".users", m.Users, "nobody; leave the key out for everybody")
 	takes := len(m.Index) == 0
 	for i, p := range m.Index {
 		sub := key + ".index[" + strconv.Itoa(i) + "]"
@@ -87,9 +90,6 @@ func (v *validator) match(m *Match, key string) {
 	if !takes {
 		v.fail(key+".index", "patterns that only exclude leave nothing; put \"*\" first")
 	}
-	if m.Ops != nil && len(m.Ops) == 0 {
-		v.fail(key+".ops", "an empty list takes nothing; leave the key out for all operations")
-	}
 	duplicates(v, key+".ops", m.Ops)
 	for _, h := range m.Headers {
 		if h.Pattern == "" {
@@ -100,9 +100,6 @@ func (v *validator) match(m *Match, key string) {
 		if u == "" {
 			v.fail(key+".users["+strconv.Itoa(i)+"]", "an empty name takes nobody")
 		}
-	}
-	if _, given := v.cfg.at[key+".users"]; given && len(m.Users) == 0 {
-		v.fail(key+".users", "an empty list takes nobody; leave the key out for everybody")
 	}
 	duplicates(v, key+".users", m.Users)
 }
@@ -206,6 +203,13 @@ func (v *validator) stamp(b *Base, key string) {
 	}
 	if given && at < 0 {
 		v.warn(key+".stamp", "documents are stamped, but no write is based on the stamp: from doesn't have stamp")
+	}
+}
+
+// empty fails for a list that a file gives without entries. Without the key, a list isn't empty, but nil or the default.
+func empty[E any](v *validator, key string, list []E, takes string) {
+	if list != nil && len(list) == 0 {
+		v.fail(key, "an empty list takes %s", takes)
 	}
 }
 
