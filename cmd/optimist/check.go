@@ -2,15 +2,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"optimist/internal/app"
 	"optimist/internal/config"
 )
 
@@ -38,7 +36,7 @@ func (c *checkCmd) Run(p *process) error {
 	if err != nil {
 		return badConfig(p.stderr, err, exitFailed)
 	}
-	found := append(warnings(cfg), missingFiles(cfg)...)
+	found := append(warnings(cfg), app.Unusable(cfg)...)
 	found.Sort()
 	tell(p.stderr, found)
 	summary(p.stdout, cfg)
@@ -46,27 +44,6 @@ func (c *checkCmd) Run(p *process) error {
 		return &exitError{exitFailed, fmt.Sprintf("optimist: %s, and --strict fails on warnings", count(len(found), "warning"))}
 	}
 	return nil
-}
-
-// missingFiles warns of what serve doesn't start without, and isn't here. It may well be where the configuration is used.
-func missingFiles(c *config.Config) []config.Problem {
-	var found []config.Problem
-	for _, f := range c.Files() {
-		if *f.Name == "" {
-			continue
-		}
-		switch _, err := os.Stat(*f.Name); {
-		case errors.Is(err, fs.ErrNotExist):
-			found = append(found, c.Warn(f.Key, "the file does not exist here: %s", *f.Name))
-		case err != nil:
-			found = append(found, c.Warn(f.Key, "the file can't be used here: %v", err))
-		}
-	}
-	if c.DeadLetters.Sink == config.SinkFile && c.DeadLetters.Folder == "" {
-		found = append(found, c.Warn("dead_letters.sink",
-			"file needs a folder: set dead_letters.folder, or the variable STATE_DIRECTORY for serve"))
-	}
-	return found
 }
 
 // summary says what is in force in words.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -35,8 +36,8 @@ variables over the file. Secrets come only from files.
 SIGTERM drains: readiness ends first, then the listener closes. No request is cut. A second signal ends the process at
 once. On SIGHUP, and when its file changes, optimist reads the configuration again. A file with mistakes changes nothing.
 
-Exit status: 0 after draining; 1 if it could not start or was cut short; 2 if the configuration has mistakes or names
-no engine: another start would not help.`
+Exit status: 0 after draining; 1 if it could not start or was cut short; 2 if another start would not help: the
+configuration has mistakes, names no engine, or names files that can't be used, or optimist lacks a permission.`
 }
 
 const noUpstream = `optimist serve: no engine is named, so there is nothing to forward to. Name it in one of these ways:
@@ -102,12 +103,21 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	case !c.Embedded && len(cfg.Upstream.URLs) == 0:
 		return nil, usageError(noUpstream)
 	}
+	if found := app.Unusable(cfg); len(found) > 0 {
+		for i := range found {
+			found[i].Severity = config.Error // check only warns: the file may be for another machine
+		}
+		return nil, badConfig(stderr, found, exitUsage)
+	}
 	log, level := logger(stderr, cfg)
 	for _, w := range warnings(cfg) {
 		log.Warn("configuration: " + w.String())
 	}
 	a, err := app.New(app.Options{Config: cfg, Rules: rules, Build: build(), InMemory: c.Embedded, Log: log})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, usageError("optimist serve: %v", err)
+	case err != nil:
 		return nil, err
 	}
 	return &service{App: a, log: log, level: level, reserve: limitMemory(a, log)}, nil

@@ -3,6 +3,7 @@ package app
 import (
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 
 	"optimist/internal/admin"
 	"optimist/internal/config"
@@ -13,7 +14,7 @@ import (
 // secure reads the listeners' certificates and the admin listener's token. It refuses an admin listener that everybody could use: what the
 // configuration's own check can't see is what the name in an address stands for.
 func (a *App) secure(c *config.Config) (err error) {
-	if a.dataTLS, err = a.listenerTLS(&c.ListenTLS, false); err != nil {
+	if a.dataTLS, err = listenerTLS(&c.ListenTLS, false, a.log); err != nil {
 		return fmt.Errorf("listen_tls: %w", err)
 	}
 	a.warnOfClearText()
@@ -31,7 +32,7 @@ func (a *App) secure(c *config.Config) (err error) {
 		return fmt.Errorf("admin: %s is %s, which isn't a loopback address: set admin_token_file, or admin_tls with a client_ca_file",
 			c.Admin, addr)
 	}
-	conf, err := a.listenerTLS((*config.ServerTLS)(&c.AdminTLS), true)
+	conf, err := listenerTLS((*config.ServerTLS)(&c.AdminTLS), true, a.log)
 	switch {
 	case err != nil:
 		return fmt.Errorf("admin_tls: %w", err)
@@ -53,11 +54,11 @@ func (a *App) warnOfClearText() {
 }
 
 // listenerTLS is the TLS of a listener, or nil.
-func (a *App) listenerTLS(t *config.ServerTLS, clientsMay bool) (*tls.Config, error) {
+func listenerTLS(t *config.ServerTLS, clientsMay bool, log *slog.Logger) (*tls.Config, error) {
 	if t.CertFile == "" {
 		return nil, nil
 	}
 	return secure.NewTLS(secure.Options{
-		Files: secure.Files{Cert: t.CertFile, Key: t.KeyFile, ClientCA: t.ClientCAFile}, ClientsMay: clientsMay, Log: a.log,
+		Files: secure.Files{Cert: t.CertFile, Key: t.KeyFile, ClientCA: t.ClientCAFile}, ClientsMay: clientsMay, Log: log,
 	})
 }

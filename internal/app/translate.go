@@ -15,9 +15,8 @@ import (
 func UpstreamConfig(u *config.Upstream) (upstream.Config, error) {
 	auth, err := u.Auth.Authorization()
 	return upstream.Config{
-		URLs: u.URLs,
-		TLS: upstream.TLS{CAFile: u.TLS.CAFile, CertFile: u.TLS.CertFile, KeyFile: u.TLS.KeyFile, ServerName: u.TLS.ServerName,
-			Insecure: u.TLS.Verify == config.VerifyNone},
+		URLs:           u.URLs,
+		TLS:            upstreamTLS(&u.TLS),
 		Authorization:  auth,
 		ConnectTimeout: u.ConnectTimeout.Std(),
 		AcquireTimeout: u.AcquireTimeout.Std(),
@@ -25,6 +24,11 @@ func UpstreamConfig(u *config.Upstream) (upstream.Config, error) {
 		MaxConns:       u.MaxConnections,
 		HealthInterval: offIfZero(u.HealthInterval.Std()),
 	}, err
+}
+
+func upstreamTLS(t *config.TLS) upstream.TLS {
+	return upstream.TLS{CAFile: t.CAFile, CertFile: t.CertFile, KeyFile: t.KeyFile, ServerName: t.ServerName,
+		Insecure: t.Verify == config.VerifyNone}
 }
 
 // offIfZero writes "switched off" as those packages do whose zero value means their default.

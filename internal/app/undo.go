@@ -25,7 +25,7 @@ func (a *App) openUndo(c *config.Config) error {
 	if c.Undo.Auth == (config.Auth{}) || c.Locks.Path == "" || c.Locks.Store != config.StoreEngine {
 		return nil
 	}
-	auth, err := c.Undo.Auth.AuthorizationOf(func(key string) string { return "undo.auth." + key })
+	auth, err := undoAuthorization(&c.Undo)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,10 @@ func (a *App) openUndo(c *config.Config) error {
 		},
 	})
 	return nil
+}
+
+func undoAuthorization(u *config.Undo) (string, error) {
+	return u.Auth.AuthorizationOf(func(key string) string { return "undo.auth." + key })
 }
 
 // reasonUndo is the reason of a letter about a change that can't be undone.

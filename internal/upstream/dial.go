@@ -14,8 +14,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// load reads the files.
-func (t TLS) load() (*tls.Config, error) {
+// Load reads the files.
+func (t TLS) Load() (*tls.Config, error) {
 	cfg := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"http/1.1"},
@@ -26,20 +26,20 @@ func (t TLS) load() (*tls.Config, error) {
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("upstream: ca_file: %w", err)
+			return nil, fmt.Errorf("upstream.tls.ca_file: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("upstream: ca_file %s has no certificate in PEM", t.CAFile)
+			return nil, fmt.Errorf("upstream.tls.ca_file %s has no certificate in PEM", t.CAFile)
 		}
 	}
 	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, errors.New("upstream: cert_file and key_file need each other")
+		return nil, errors.New("upstream.tls.cert_file and key_file need each other")
 	}
 	if t.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("upstream: cert_file and key_file: %w", err)
+			return nil, fmt.Errorf("upstream.tls.cert_file and key_file: %w", err)
 		}
 		cfg.Certificates = []tls.Certificate{cert}
 	}

@@ -13,7 +13,7 @@ func New(cfg Config) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{cfg: cfg, epoch: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{})}
-	tlsConfig, err := cfg.TLS.load()
+	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return nil, err
 	}
