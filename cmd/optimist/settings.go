@@ -19,12 +19,7 @@ type settings struct {
 
 // load reads the configuration that file and flags make, with its rules compiled.
 func (s *settings) load() (*config.Config, *rule.Set, error) {
-	c, err := config.Load(s.Config, s.Overrides)
-	if err != nil {
-		return nil, nil, err
-	}
-	rules, err := rule.FromConfig(c)
-	return c, rules, err
+	return rule.Load(s.Config, s.Overrides)
 }
 
 // warnings are all that is suspicious in a configuration that can be used, in the file's order.

@@ -68,6 +68,19 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
+// partOf is the part of a rule in which a key stands, such as a step of its transform: rules[0].transform[2].when → rules[0].transform[2].
+func partOf(key string) string {
+	rule := strings.Index(key, "].")
+	if rule < 0 {
+		return key
+	}
+	rule += len("].")
+	if end := strings.IndexByte(key[rule:], '.'); end >= 0 {
+		return key[:rule+end]
+	}
+	return key
+}
+
 // parent cuts the last step off a key's path: rules[0].base → rules[0] → rules → "".
 func parent(key string) string {
 	return key[:max(strings.LastIndexAny(key, ".["), 0)]

@@ -24,27 +24,31 @@ type Overrides struct {
 	AdminTokenFile string `help:"File with the token for the admin listener." env:"OPTIMIST_ADMIN_TOKEN_FILE" placeholder:"FILE"`
 }
 
+// Check finds mistakes for which this package doesn't know enough, such as an expression that doesn't compile. It gets a configuration that
+// may have others. What it finds in a part of a rule that has a mistake already doesn't count.
+type Check func(c *Config) Problems
+
 // Load reads a file and checks it. An empty name is a configuration of defaults and overrides alone. The error is a Problems
 // where the content is wrong, and the system's own where the file can't be read.
-func Load(name string, o Overrides) (*Config, error) {
+func Load(name string, o Overrides, further ...Check) (*Config, error) {
 	if name == "" {
-		return Parse("", nil, o)
+		return parse("", nil, o, nil, further)
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("the configuration can't be read: %w", err)
 	}
-	return parse(name, data, o, true)
+	return parse(name, data, o, (*Config).readRules, further)
 }
 
 // Parse reads a configuration: defaults, then data, then overrides, then all checks. name stands in messages, and relative file names
 // start from its folder. It reads no further file: only Load reads rule_files. The error, if any, is a Problems; with no error, Warnings
 // has the other findings.
 func Parse(name string, data []byte, o Overrides) (*Config, error) {
-	return parse(name, data, o, false)
+	return parse(name, data, o, nil, nil)
 }
 
-func parse(name string, data []byte, o Overrides, further bool) (*Config, error) {
+func parse(name string, data []byte, o Overrides, files Check, further []Check) (*Config, error) {
 	cfg := start()
 	cfg.file = name
 	cfg.at, cfg.flags = map[string]spot{}, map[string]string{}
@@ -57,21 +61,24 @@ func parse(name string, data []byte, o Overrides, further bool) (*Config, error)
 		cfg.Rules = nil
 	}
 	problems := d.problems
-	if further {
-		problems = append(problems, cfg.readRules()...)
+	if files != nil {
+		problems = append(problems, files(cfg)...)
 	}
 	if len(cfg.Rules) == 0 {
 		cfg.Rules, cfg.builtIn = []Rule{newRule("default")}, true
 	}
 	problems = append(problems, cfg.override(o)...)
 	problems = append(problems, cfg.validate(problems)...)
+	cfg.fill()
+	for _, check := range further {
+		problems = append(problems, problems.beside(check(cfg))...)
+	}
 	problems.Sort()
 	if problems.failed() {
 		return nil, problems
 	}
 	cfg.warnings = problems
 	cfg.resolveFiles()
-	cfg.fill()
 	return cfg, nil
 }
 

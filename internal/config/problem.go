@@ -87,6 +87,17 @@ func (ps Problems) Sort() {
 	})
 }
 
+// beside returns those of next that stand in parts without a mistake: nobody knows what a part with one is meant to be.
+func (ps Problems) beside(next Problems) Problems {
+	known := map[string]bool{}
+	for _, p := range ps {
+		for key := p.full; key != "" && p.Severity == Error; key = parent(key) {
+			known[key] = true
+		}
+	}
+	return slices.DeleteFunc(next, func(p Problem) bool { return known[partOf(p.full)] })
+}
+
 // newProblem is a problem about a key, without its place.
 func newProblem(severity Severity, key, format string, args ...any) Problem {
 	message := password.ReplaceAllString(fmt.Sprintf(format, args...), "$1…@")

@@ -89,7 +89,7 @@ func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		r.key = root + ".rules[" + strconv.Itoa(i) + "]"
-		if len(r.Match.Index) == 0 && len(d.problems) == 0 {
+		if r.Match.Index == nil && len(d.problems) == 0 {
 			d.problems = append(d.problems, c.Fail(r.key,
 				"a rule in a file of rule_files names its indices (match.index); one for all the rest stands at the end of %s",
 				filepath.Base(c.file)))

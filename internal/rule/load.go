@@ -2,9 +2,30 @@ package rule
 
 import "optimist/internal/config"
 
+// Load reads a configuration and compiles its rules. The error is a config.Problems with all that is wrong with them, or the
+// system's own.
+func Load(name string, o config.Overrides) (*config.Config, *Set, error) {
+	var rules *Set
+	c, err := config.Load(name, o, func(c *config.Config) (problems config.Problems) {
+		rules, problems = compileAll(c)
+		return problems
+	})
+	return c, rules, err
+}
+
 // FromConfig compiles the rules of a configuration. The error is a config.Problems with all that is wrong with them, each with its place;
 // what is suspicious, Lint tells.
 func FromConfig(c *config.Config) (*Set, error) {
+	s, problems := compileAll(c)
+	if len(problems) > 0 {
+		problems.Sort()
+		return nil, problems
+	}
+	return s, nil
+}
+
+// compileAll compiles the rules that can be. The set has no others.
+func compileAll(c *config.Config) (*Set, config.Problems) {
 	var problems config.Problems
 	s := &Set{}
 	for i := range c.Rules {
@@ -21,12 +42,7 @@ func FromConfig(c *config.Config) (*Set, error) {
 			s.add(r)
 		}
 	}
-	problems = append(problems, claims(c)...)
-	if len(problems) > 0 {
-		problems.Sort()
-		return nil, problems
-	}
-	return s, nil
+	return s, append(problems, claims(c)...)
 }
 
 // claims finds indices that two files claim. Whoever writes one file doesn't see the others, and which of two rules comes first would be

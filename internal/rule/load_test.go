@@ -25,11 +25,7 @@ func loaded(t *testing.T, archive string) (*config.Config, *Set, string) {
 			t.Fatal(err)
 		}
 	}
-	c, err := config.Load("optimist.yaml", config.Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := FromConfig(c)
+	c, s, err := Load("optimist.yaml", config.Overrides{})
 	if err == nil {
 		return c, s, ""
 	}
@@ -71,6 +67,36 @@ optimist.yaml:14:42: rules[0].transform[5].value: it must be a number, and is st
 optimist.yaml:15:40: rules[0].transform[6].from: it must be like path up to its last ` + "`*`" + `
 optimist.yaml:16:25: rules[0].transform[7].path: it is the whole document, of which that can't be done
 team.yaml:2:74: rules[0].transform[0].when: the condition can't be used: must be true or false, and is a number`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOneMistakeHidesNoOther: who mends one mistake after the other checks as often as there are mistakes.
+func TestOneMistakeHidesNoOther(t *testing.T) {
+	_, _, got := loaded(t, `-- optimist.yaml --
+mod: guard
+rules:
+  - name: a
+    on_confict: fail
+    merge: {default: best}
+    transform:
+      - {op: increment, path: /a, value: "1"}
+      - {op: remov, path: /a, when: incomming.a}
+      - {op: move, path: "/a/*", from: "/b/*/c/*"}
+  - name: b
+    match: {index: [B]}
+    transform: [{op: remove, path: ""}]
+`)
+	want := `optimist.yaml:1:1: unknown key "mod"; did you mean "mode"?
+optimist.yaml:4:5: rules[0]: unknown key "on_confict"; did you mean "on_conflict"?
+optimist.yaml:5:22: rules[0].merge.default: "best" is not one of sent, current, fail
+optimist.yaml:7:42: rules[0].transform[0].value: it must be a number, and is string "1"
+optimist.yaml:8:14: rules[0].transform[1].op: "remov" is not one of add, remove, replace, move, copy, test, increment, append, union, max, ` +
+		`min, default, now, merge, remove_empty; did you mean "remove"?
+optimist.yaml:9:40: rules[0].transform[2].from: it must be like path up to its last ` + "`*`" + `
+optimist.yaml:11:21: rules[1].match.index[0]: "B": the engine's index names are in lower case
+optimist.yaml:12:36: rules[1].transform[0].path: it is the whole document, of which that can't be done`
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
