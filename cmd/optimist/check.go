@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/app"
 	"optimist/internal/config"
+	"optimist/internal/printable"
 )
 
 type checkCmd struct {
@@ -52,12 +53,13 @@ func summary(w io.Writer, c *config.Config) {
 	if n := len(c.Upstream.URLs); n > 0 {
 		up = "upstream " + strings.Join(c.Upstream.URLs, ", ")
 	}
-	fmt.Fprintf(w, "%s can be used: mode %s, data on %s, admin on %s, %s.\n\n", c.File(), c.Mode, c.Listen, cmp.Or(c.Admin, "no port"), up)
+	fmt.Fprintln(w, printable.Line(fmt.Sprintf("%s can be used: mode %s, data on %s, admin on %s, %s.",
+		c.File(), c.Mode, c.Listen, cmp.Or(c.Admin, "no port"), up))+"\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, takes(r)+conditions(r), operations(r), onConflict(r)+steps(r))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, printable.Line(takes(r)+conditions(r)), operations(r), printable.Line(onConflict(r)+steps(r)))
 	}
 	_ = t.Flush() // to standard output; nobody could be told
 	fmt.Fprintln(w, "\nThe first rule that matches takes a write. If none matches, the write is forwarded as it is.")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"optimist/internal/printable"
 )
 
 // Pos is a place in the file; lines and columns count from 1, columns in characters. The zero value is no place.
@@ -41,7 +43,7 @@ type Problem struct {
 	file int    // the file's place among those that were read
 }
 
-// String is the problem in one line, in the form that compilers have made and editors understand: FILE:LINE:COLUMN: message.
+// String is the problem in one line, safe to print, in the form that compilers have made and editors understand: FILE:LINE:COLUMN: message.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Origin != "" {
@@ -59,7 +61,7 @@ func (p Problem) String() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(p.Message)
-	return b.String()
+	return printable.Line(b.String())
 }
 
 // Problems are all that was found in one configuration, in the file's order. As an error it is never empty and holds at
