@@ -166,6 +166,14 @@ func TestFieldsOfTheDocumentAreNeverAStar(t *testing.T) {
 	}
 }
 
+func TestAKeyThatIsAStarSuggestsNothing(t *testing.T) {
+	f := newFight(t)
+	f.meet(3, `{"*":1,"n":1,"a":{"*":{"n":1}}}`, `{"*":2,"n":2,"a":{"*":{"n":2}}}`, `{"*":2,"n":2,"a":{"*":{"n":2}}}`)
+	if got := f.suggested(); got != "/n sum" {
+		t.Errorf("%q is suggested", got)
+	}
+}
+
 func TestWhatTheConfigurationSaysIsNotSuggested(t *testing.T) {
 	f := newFight(t, merge.PathRule{Path: "/n", Strategy: merge.Sent}, merge.PathRule{Path: "/deep", Strategy: merge.Current})
 	f.meet(3, `{"n":7,"m":7,"deep":{"n":7}}`, `{"n":8,"m":8,"deep":{"n":8}}`, `{"n":8,"m":8,"deep":{"n":8}}`)

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"slices"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
@@ -22,10 +23,11 @@ type index struct {
 	doubted bool            // that was logged
 }
 
-// at is what is known of a document's path, which is given as a rule would name it; nil for a path that is too long.
+// at is what is known of a document's path, which is given as a rule would name it; nil for a path that is too long, or that no rule can
+// name: a key that is literally * would be a rule for its siblings, too.
 func (ix *index) at(pointer string) (path string, s *stats) {
 	path, ok := ix.path(pointer)
-	if !ok {
+	if !ok || slices.Contains(strings.Split(pointer, "/"), "*") {
 		return path, nil
 	}
 	s, known := ix.paths.Get(path)
