@@ -131,8 +131,14 @@ func (c *Config) FailInside(key string, at Pos, format string, args ...any) Prob
 	return p
 }
 
-// SameFile reports whether two rules stand in the same file.
-func (c *Config) SameFile(i, j int) bool { return c.at[c.RuleKey(i)].file == c.at[c.RuleKey(j)].file }
+// FilesOfRules numbers the files in which the rules stand, by rule.
+func (c *Config) FilesOfRules() []int {
+	files := make([]int, len(c.Rules))
+	for i := range files {
+		files[i] = c.at[c.RuleKey(i)].file
+	}
+	return files
+}
 
 // placed gives a problem its place and its line, but no line that may hold a password: problems are logged.
 func (c *Config) placed(p Problem, at Pos, file int) Problem {

@@ -19,10 +19,11 @@ func Lint(c *config.Config) []config.Problem {
 	for i := range c.Rules {
 		matchers[i] = newMatcher(&c.Rules[i])
 	}
+	near := newNeighbours(matchers)
 	var problems []config.Problem
 	for i := range c.Rules {
 		key := c.RuleKey(i)
-		hidden := hiddenPatterns(c, matchers, i)
+		hidden := hiddenPatterns(c, matchers, near, i)
 		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
 			problems = append(problems, c.Warn(key,
 				"rule %s is never reached: rule %s above takes all its requests (the first rule that matches wins)", c.Rules[i].Name, hidden[0].by))
@@ -42,11 +43,11 @@ type hidden struct {
 	by string
 }
 
-func hiddenPatterns(c *config.Config, matchers []matcher, i int) []hidden {
+func hiddenPatterns(c *config.Config, matchers []matcher, near *neighbours, i int) []hidden {
 	var found []hidden
 	for n, p := range matchers[i].in {
-		if by := coveredBy(c, matchers, i, p); by != "" {
-			found = append(found, hidden{n, by})
+		if by := coveredBy(matchers, near, i, p); by >= 0 {
+			found = append(found, hidden{n, c.Rules[by].Name})
 		}
 	}
 	return found
@@ -66,15 +67,12 @@ func indexKey(r *config.Rule, n int) string {
 	return ".match.index"
 }
 
-// coveredBy is the name of a rule before i that takes every write to p's names that rule i would take, or "". A rule that asks for headers
+// coveredBy is the first rule before i that takes every write to p's names that rule i would take, or -1. A rule that asks for headers
 // or users hides nothing.
-func coveredBy(c *config.Config, matchers []matcher, i int, p pattern) string {
-	for j := range i {
-		if !matchers[j].conditional() && matchers[i].kinds&writes&^matchers[j].kinds == 0 && matchers[j].takesAll(p, matchers[i].out) {
-			return c.Rules[j].Name
-		}
-	}
-	return ""
+func coveredBy(matchers []matcher, near *neighbours, i int, p pattern) int {
+	return near.firstBefore(i, p, func(j int) bool {
+		return !matchers[j].conditional() && matchers[i].kinds&writes&^matchers[j].kinds == 0 && matchers[j].takesAll(p, matchers[i].out)
+	})
 }
 
 // takesAll reports whether every name of p, but for those that except takes out, is taken by m.

@@ -1,6 +1,10 @@
 package rule
 
-import "optimist/internal/config"
+import (
+	"slices"
+
+	"optimist/internal/config"
+)
 
 // Load reads a configuration and compiles its rules. The error is a config.Problems with all that is wrong with them, or the
 // system's own.
@@ -53,9 +57,17 @@ func claims(c *config.Config) config.Problems {
 	for i := range c.Rules {
 		matchers[i] = newMatcher(&c.Rules[i])
 	}
+	files := c.FilesOfRules()
+	if len(slices.Compact(slices.Clone(files))) <= 1 {
+		return nil
+	}
+	near := newNeighbours(matchers)
 	for j := range c.Rules {
-		for i := range j {
-			if c.Rules[i].Match.ByDefault() || c.Rules[j].Match.ByDefault() || c.SameFile(i, j) {
+		if c.Rules[j].Match.ByDefault() {
+			continue
+		}
+		for _, i := range near.before(j, &matchers[j]) {
+			if c.Rules[i].Match.ByDefault() || files[i] == files[j] {
 				continue
 			}
 			if n, with, meet := matchers[j].clash(&matchers[i]); meet {
