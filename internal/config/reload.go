@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -17,18 +18,27 @@ func reloadable() []string {
 // c's elsewhere. restart names the keys that differ and wait for a restart.
 func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	merged := *next
-	merged.Listen, merged.Admin, merged.Upstream = c.Listen, c.Admin, c.Upstream
-	merged.ListenTLS, merged.AdminTLS, merged.AdminTokenFile = c.ListenTLS, c.AdminTLS, c.AdminTokenFile
-	merged.Limits, merged.Sniffing, merged.Sessions, merged.Locks = c.Limits, c.Sniffing, c.Sessions, c.Locks
-	merged.Learning, merged.Identity, merged.DeadLetters = c.Learning, c.Identity, c.DeadLetters
-	merged.Idempotency, merged.Undo = c.Idempotency, c.Undo
-	merged.Log.Format = c.Log.Format
-	for _, key := range differing(c, next) {
-		if !slices.ContainsFunc(reloadable(), func(prefix string) bool { return key == prefix || strings.HasPrefix(key, prefix+".") }) {
-			restart = append(restart, key)
+	keep(reflect.ValueOf(&merged).Elem(), reflect.ValueOf(c).Elem(), "")
+	return &merged, differing(&merged, next)
+}
+
+// keep puts the values of keys that can't change back into a part of the configuration, from the one in force.
+func keep(next, inForce reflect.Value, path string) {
+	for i := range next.NumField() {
+		field := next.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		key := join(path, keyOf(field))
+		below := func(change string) bool { return strings.HasPrefix(change, key+".") }
+		switch {
+		case slices.Contains(reloadable(), key):
+		case slices.ContainsFunc(reloadable(), below):
+			keep(next.Field(i), inForce.Field(i), key)
+		default:
+			next.Field(i).Set(inForce.Field(i))
 		}
 	}
-	return &merged, restart
 }
 
 // differing are the keys whose values differ; lists count as one value.

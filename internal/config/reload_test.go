@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +45,27 @@ rules: [{name: a}]
 	}
 	if _, restart := old.Reload(old); restart != nil {
 		t.Errorf("nothing changed, and %v needs a restart", restart)
+	}
+}
+
+// TestEveryKeyIsInForceOrWaits: a key that differs has its new value if it can change, else its old one, and is named.
+func TestEveryKeyIsInForceOrWaits(t *testing.T) {
+	old, err := Load("testdata/good/minimal.yaml", Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := Load("testdata/good/full.yaml", Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, restart := old.Reload(next)
+	changed := differing(old, got)
+	if d := cmp.Diff(differing(old, next), slices.Sorted(slices.Values(slices.Concat(changed, restart)))); d != "" {
+		t.Error(d)
+	}
+	for _, key := range changed {
+		if !slices.ContainsFunc(reloadable(), func(r string) bool { return key == r || strings.HasPrefix(key, r+".") }) {
+			t.Errorf("%s has changed", key)
+		}
 	}
 }
