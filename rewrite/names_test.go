@@ -68,6 +68,7 @@ const (
 	OpNow         = edit.OpNow
 	OpMerge       = edit.OpMerge
 	OpRemoveEmpty = edit.OpRemoveEmpty
+	OpRefuse      = edit.OpRefuse
 
 	FromLiteral  = edit.FromLiteral
 	FromIncoming = edit.FromIncoming

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"optimist/rewrite/edit"
 )
 
 // a condition for tests.
@@ -47,6 +49,34 @@ func TestConditionsDecideAboutTheirStepOnly(t *testing.T) {
 	}
 	if !tr.ReadsCurrent() || !tr.ReadsBase() || tr.Repeatable() {
 		t.Errorf("reads current: %v, base: %v, repeatable: %v", tr.ReadsCurrent(), tr.ReadsBase(), tr.Repeatable())
+	}
+}
+
+func TestRefuseSaysItsMessageAndChangesNothing(t *testing.T) {
+	tr := mustTransformer(t, Limits{},
+		Step{Action: OpAdd, Path: "/a", Value: literal("1")},
+		Step{Action: OpRefuse, Message: "not now", When: condition{holds: false}},
+		Step{Action: OpRefuse, Message: "sold out", When: condition{holds: true}})
+	_, err := tr.Apply([]byte(`{}`), &Inputs{})
+	var e *TestError
+	if !errors.As(err, &e) || e.Index != 2 || err.Error() != "operation 3: sold out" || edit.InRule(err).Error() != "transform[2]: sold out" {
+		t.Errorf("%#v", err)
+	}
+	if !tr.Repeatable() {
+		t.Error("a refuse counts as done twice")
+	}
+	for want, s := range map[string]Step{
+		"message: is missing": {Action: OpRefuse},
+		"message: is about the whole write, which has no path": {Action: OpRefuse, Message: "no", Path: "/a"},
+		"message: is not for this operation":                   {Action: OpRemove, Message: "no", Path: "/a"},
+		"value: is not for this operation":                     {Action: OpRefuse, Message: "no", Value: literal("1")},
+	} {
+		if _, err := NewTransformer([]Step{s}, Limits{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := edit.ParseSteps([]byte(`[{"op":"refuse","message":"no"}]`), Limits{}); err == nil {
+		t.Error("a body may refuse itself")
 	}
 }
 

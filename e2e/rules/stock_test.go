@@ -20,7 +20,7 @@ const stockRule = `rules:
 - name: stock
   merge: {paths: {/stock: sum}}
   transform:
-  - {op: test, path: /stock, value: sold out, when: candidate.stock < 0}
+  - {op: refuse, message: sold out, when: candidate.stock < 0}
   retry: {max_attempts: 1000, max_elapsed: 1m}
 `
 
@@ -125,6 +125,6 @@ func wasBought(t *testing.T, a answer) bool {
 	if a.status == http.StatusOK {
 		return true
 	}
-	refused(t, a, http.StatusConflict, "version_conflict_engine_exception", `test of "/stock" failed: wanted "sold out"`)
+	refused(t, a, http.StatusConflict, "version_conflict_engine_exception", `transform[0]: sold out`)
 	return false
 }

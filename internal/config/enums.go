@@ -171,6 +171,7 @@ const (
 	ActionTest        Action = "test"
 	ActionNow         Action = "now"
 	ActionRemoveEmpty Action = "remove_empty"
+	ActionRefuse      Action = "refuse"
 
 	SourceIncoming Source = "incoming"
 	SourceCurrent  Source = "current"
@@ -224,7 +225,7 @@ func (OnExhausted) choices() []string      { return []string{"fail", "dead_lette
 func (Priority) choices() []string         { return []string{"foreground", "background"} }
 func (Action) choices() []string {
 	return []string{"add", "remove", "replace", "move", "copy", "test", "increment", "append", "union", "max", "min", "default", "now",
-		"merge", "remove_empty"}
+		"merge", "remove_empty", "refuse"}
 }
 func (Source) choices() []string {
 	return []string{"incoming", "current", "base", "header", "id", "index", "user", "now"}

@@ -8,12 +8,13 @@ type Step struct {
 	// Op is what the step does: the operations of RFC 6902 (add, remove, replace, move, copy, test), and increment
 	// (adds a number, exactly), append (one element at the end of a list), union (elements that aren't in the list
 	// yet), max, min, default (only if the value is missing or null), now (the time), merge (RFC 7396), remove_empty
-	// (null, "", [] and {} below the path). A test that fails is a 409. A value of the wrong type is a 400.
+	// (null, "", [] and {} below the path), refuse (the write, with a 409 and a message; use it with when). A test that
+	// fails is a 409, too. A value of the wrong type is a 400.
 	Op Action `json:"op"`
 
 	// Path is where the step works: a JSON Pointer (`/updated_at`, `/lines/*/price`). `*` is every element or key,
 	// `-` the end of a list. "" is the whole document; for remove_empty it is the default. Missing objects on the way
-	// are created. Removing a missing value is no error. You can't name a key that is literally `*`.
+	// are created. Removing a missing value is no error. You can't name a key that is literally `*`. refuse has none.
 	Path string `json:"path"`
 
 	// From is the pointer from which move and copy take their value. Only they have it. A `*` in it stands for the
@@ -24,8 +25,11 @@ type Step struct {
 	// path: /x} (the stored document; costs a read if nothing else reads it), {from: base, path: /x} (the document
 	// that the client had read), {from: header, name: X-User}, {from: id}, {from: index}, {from: user}, {from: now}.
 	// If the referenced value doesn't exist, the step leaves the document as it is. {literal: …} is for objects that
-	// look like a reference. All operations need it but remove, move, copy, now and remove_empty.
+	// look like a reference. All operations need it but remove, move, copy, now, remove_empty and refuse.
 	Value Value `json:"value,omitzero"`
+
+	// Message is the text by which refuse tells the client why. Only refuse has it.
+	Message string `json:"message,omitzero"`
 
 	// Format is how now, and values from now, write the time (of this machine): rfc3339 (default: text, UTC,
 	// milliseconds), epoch_millis or epoch_second (numbers).
@@ -42,7 +46,7 @@ func (a Action) takesFrom() bool { return a == ActionMove || a == ActionCopy }
 
 func (a Action) takesValue() bool {
 	switch a {
-	case ActionRemove, ActionMove, ActionCopy, ActionNow, ActionRemoveEmpty:
+	case ActionRemove, ActionMove, ActionCopy, ActionNow, ActionRemoveEmpty, ActionRefuse:
 		return false
 	}
 	return true
@@ -50,10 +54,10 @@ func (a Action) takesValue() bool {
 
 // stores reports whether there is something at the path afterwards.
 func (a Action) stores() bool {
-	return a != ActionRemove && a != ActionTest && a != ActionRemoveEmpty
+	return a != ActionRemove && a != ActionTest && a != ActionRemoveEmpty && a != ActionRefuse
 }
 
-func (a Action) wholeByDefault() bool { return a == ActionRemoveEmpty }
+func (a Action) wholeByDefault() bool { return a == ActionRemoveEmpty || a == ActionRefuse }
 
 // Value is what a step works with.
 type Value struct {

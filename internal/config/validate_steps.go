@@ -11,17 +11,31 @@ func (v *validator) step(s *Step, key string) {
 		}
 		return // without an operation nothing is known of its keys
 	}
+	v.refusal(s, key)
 	switch {
+	case s.Op == ActionRefuse:
 	case !has("path") && !s.Op.wholeByDefault():
 		v.fail(key, "%s needs a path; path: \"\" is the whole document", s.Op)
 	case s.Path != "":
 		v.pointer(key+".path", s.Path)
 		v.target(s, key+".path")
 	}
+	v.operands(s, key)
+	if s.Format != "" && s.Op != ActionNow && s.Value.Source != SourceNow {
+		v.fail(key+".format", "only the time has a format: op now, or a value from now")
+	}
+	if has("when") && strings.TrimSpace(s.When) == "" {
+		v.fail(key+".when", "an empty condition; leave the key out for a step that always runs")
+	}
+}
+
+// operands checks from and value.
+func (v *validator) operands(s *Step, key string) {
+	_, given := v.cfg.at[key+".from"]
 	switch takes := s.Op.takesFrom(); {
-	case takes && !has("from"):
+	case takes && !given:
 		v.fail(key, "%s needs from, the path that it takes the value from", s.Op)
-	case !takes && has("from"):
+	case !takes && given:
 		v.fail(key+".from", "%s has no from; a reference is a value: {from: incoming, path: /x}", s.Op)
 	case s.From != "":
 		v.pointer(key+".from", s.From)
@@ -32,11 +46,25 @@ func (v *validator) step(s *Step, key string) {
 	case !takes && s.Value.IsSet:
 		v.fail(key+".value", "%s has no value", s.Op)
 	}
-	if s.Format != "" && s.Op != ActionNow && s.Value.Source != SourceNow {
-		v.fail(key+".format", "only the time has a format: op now, or a value from now")
-	}
-	if has("when") && strings.TrimSpace(s.When) == "" {
-		v.fail(key+".when", "an empty condition; leave the key out for a step that always runs")
+}
+
+// refusal checks the keys of refuse, which others don't have.
+func (v *validator) refusal(s *Step, key string) {
+	_, when := v.cfg.at[key+".when"]
+	_, path := v.cfg.at[key+".path"]
+	_, message := v.cfg.at[key+".message"]
+	switch refuses := s.Op == ActionRefuse; {
+	case !refuses && message:
+		v.fail(key+".message", "%s has no message", s.Op)
+	case !refuses:
+	case path:
+		v.fail(key+".path", "refuse has no path: it is about the whole write")
+	case message && s.Message == "":
+		v.fail(key+".message", "an empty message tells the client nothing")
+	case !message:
+		v.fail(key, "refuse needs a message for the client, as in {op: refuse, message: sold out, when: candidate.stock < 0}")
+	case !when:
+		v.warn(key, "without a condition (when), it refuses every write")
 	}
 }
 

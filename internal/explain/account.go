@@ -103,6 +103,8 @@ type Step struct {
 	Path string `json:"path"`
 	Done bool   `json:"done"`
 	Why  string `json:"why,omitempty"` // it wasn't done, or changed nothing
+
+	Refuses bool `json:"refuses,omitempty"` // it ends the write: a test or a condition failed, or its value doesn't fit
 }
 
 // Request is a request that would go upstream, with what the engine would say to it as the document is now.
@@ -240,7 +242,7 @@ func (a *Account) stepped(list []edit.StepResult) {
 		out := Step{Step: i + 1, Op: s.Step.Action.String(), Path: s.Step.Path, Done: s.Held && s.Err == nil}
 		switch when, _ := s.Step.When.(fmt.Stringer); {
 		case s.Err != nil:
-			out.Why = s.Err.Error()
+			out.Refuses, out.Why = true, edit.Reason(s.Err)
 		case !s.Held && when != nil:
 			out.Why = "its condition doesn't hold: " + when.String()
 		case !s.Held:

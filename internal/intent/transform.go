@@ -52,7 +52,7 @@ func (t *Transformed) Next(cur doc.Revision) (Draft, error) {
 		d.Untransformed = true
 		return d, nil
 	default:
-		return Draft{}, &ApplyError{What: "the transform of rule [" + t.Rule + "]", Err: err}
+		return Draft{}, &ApplyError{What: "rule [" + t.Rule + "]", Err: edit.InRule(err)}
 	}
 	switch {
 	case isPatch && p.Idle(cur.Source, after): // the transform took back what the patch did

@@ -18,7 +18,7 @@ import (
 func withHint(err error) error {
 	var e *edit.PatchError
 	if errors.As(err, &e) {
-		if a, unknown := edit.ParseAction(e.Op); unknown == nil && a > edit.OpTest {
+		if a, unknown := edit.ParseAction(e.Op); unknown == nil && a > edit.OpTest && a != edit.OpRefuse {
 			return fmt.Errorf("%w; %s has it", err, MediaSteps)
 		}
 	}

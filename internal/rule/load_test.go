@@ -93,7 +93,7 @@ optimist.yaml:4:5: rules[0]: unknown key "on_confict"; did you mean "on_conflict
 optimist.yaml:5:22: rules[0].merge.default: "best" is not one of sent, current, fail
 optimist.yaml:7:42: rules[0].transform[0].value: it must be a number, and is string "1"
 optimist.yaml:8:14: rules[0].transform[1].op: "remov" is not one of add, remove, replace, move, copy, test, increment, append, union, max, ` +
-		`min, default, now, merge, remove_empty; did you mean "remove"?
+		`min, default, now, merge, remove_empty, refuse; did you mean "remove"?
 optimist.yaml:9:40: rules[0].transform[2].from: it must be like path up to its last ` + "`*`" + `
 optimist.yaml:11:21: rules[1].match.index[0]: "B": the engine's index names are in lower case
 optimist.yaml:12:36: rules[1].transform[0].path: it is the whole document, of which that can't be done`

@@ -62,7 +62,7 @@ func compileStep(c *config.Step, key string) (s edit.Step, found []mistake) {
 	if s.Action, err = edit.ParseAction(string(c.Op)); err != nil {
 		found = append(found, mistake{key: key + ".op", reason: err.Error()})
 	}
-	s.Path, s.From, s.Format = c.Path, c.From, string(c.Format)
+	s.Path, s.From, s.Format, s.Message = c.Path, c.From, string(c.Format), c.Message
 	if c.Format == config.TimeRFC3339 {
 		s.Format = ""
 	}

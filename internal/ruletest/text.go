@@ -171,13 +171,16 @@ func stepsText(b *strings.Builder, a *explain.Account) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, s := range a.Transform {
 		what := "done"
-		if !s.Done {
+		switch {
+		case s.Refuses:
+			what = "refuses the write"
+		case !s.Done:
 			what = "not done"
 		}
 		if s.Why != "" {
 			what += ": " + s.Why
 		}
-		fmt.Fprintf(t, "            %d\t%s %s\t%s\n", s.Step, s.Op, s.Path, what)
+		fmt.Fprintf(t, "            transform[%d]\t%s\t%s\n", s.Step-1, strings.TrimSpace(s.Op+" "+s.Path), what)
 	}
 	_ = t.Flush() // into memory
 }

@@ -229,7 +229,7 @@ func TestATransformThatFailsIsTheClientsAnswer(t *testing.T) {
 			says       []string
 		}{
 			{`{"status":"closed"}`, "version_conflict_engine_exception", 409, []string{"rule [shop]", "/status", "open", "closed"}},
-			{`{"status":"open","limit":"x"}`, "illegal_argument_exception", 400, []string{"rule [shop]", "operation 1 (min)", "/limit", "number", "string"}},
+			{`{"status":"open","limit":"x"}`, "illegal_argument_exception", 400, []string{"rule [shop]", "transform[0] (min)", "/limit", "number", "string"}},
 		} {
 			w := newWorld(t, stockRule)
 			w.put("1", `{"status":"open"}`)

@@ -41,13 +41,15 @@ const (
 	OpMerge
 	// OpRemoveEmpty takes away null, "", [] and {}, and what becomes empty by it.
 	OpRemoveEmpty
+	// OpRefuse fails, with a message. It is for rules: in a body it would have no condition.
+	OpRefuse
 )
 
 var actions = [...]struct {
 	name  string
 	value bool // it has a value
 	from  bool // it has a second path
-	whole bool // its path may be the whole document
+	whole bool // its path may be the whole document, or, without a path, is
 	makes bool // it sets something where there is nothing
 	// settles: done again, it leaves what it has done, and what others that settle have.
 	settles bool
@@ -68,6 +70,7 @@ var actions = [...]struct {
 	OpNow:         {name: "now", makes: true},
 	OpMerge:       {name: "merge", value: true, whole: true, makes: true},
 	OpRemoveEmpty: {name: "remove_empty", whole: true},
+	OpRefuse:      {name: "refuse", whole: true},
 }
 
 // String returns the name that configuration and bodies use.
@@ -80,7 +83,7 @@ func (a Action) String() string {
 
 // ParseAction is the inverse of String. The error names what would have been right.
 func ParseAction(name string) (Action, error) {
-	for a := OpAdd; a <= OpRemoveEmpty; a++ {
+	for a := OpAdd; a <= OpRefuse; a++ {
 		if actions[a].name == name {
 			return a, nil
 		}

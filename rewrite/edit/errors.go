@@ -1,8 +1,52 @@
 package edit
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// The texts of errors count operations from 1, as explain does. Their fields count from 0.
+// The texts of errors name steps of a rule as its configuration does, transform[0]; operations of a body count from 1. Their fields count
+// from 0.
+
+// InRule says of an error of a Transformer that its steps are those of a rule.
+func InRule(err error) error {
+	var test *TestError
+	var mistyped *TypeError
+	var step *StepError
+	switch {
+	case errors.As(err, &test):
+		test.inRule = true
+	case errors.As(err, &mistyped):
+		mistyped.inRule = true
+	case errors.As(err, &step):
+		step.inRule = true
+	}
+	return err
+}
+
+// Reason is the text of a Transformer's error without the name of the step.
+func Reason(err error) string {
+	var test *TestError
+	var mistyped *TypeError
+	var step *StepError
+	switch {
+	case errors.As(err, &test):
+		return test.reason()
+	case errors.As(err, &mistyped):
+		return mistyped.reason()
+	case errors.As(err, &step):
+		return step.reason()
+	}
+	return err.Error()
+}
+
+// stepName is what a step, counted from 0, is called in texts.
+func stepName(n int, inRule bool) string {
+	if inRule {
+		return fmt.Sprintf("transform[%d]", n)
+	}
+	return fmt.Sprintf("operation %d", n+1)
+}
 
 // A PatchError reports an operation that is malformed (from ParsePatch), or that can't be applied to the document (from
 // Patch.Apply). Nothing was applied.
@@ -24,16 +68,23 @@ func (e *PatchError) Error() string {
 	return fmt.Sprintf("patch operation %d (%s %q): %s", e.Index+1, cut(e.Op, maxShown), cut(e.Path, maxPathBytes), e.Reason)
 }
 
-// A TestError reports a `test` whose value differs from the document's. Nothing was applied.
+// A TestError reports a `test` whose value differs from the document's, or a `refuse`. Nothing was applied.
 type TestError struct {
-	Index  int    // of the operation in the patch, or of the step in the transform, from 0
-	Path   string // JSON Pointer that was tested; without `*`, but with what it stood for
-	Wanted string // JSON, cut to some 200 bytes
-	Found  string // JSON, cut to some 200 bytes; "nothing" where the path leads nowhere
+	Index   int    // of the operation in the patch, or of the step in the transform, from 0
+	Message string // of a refuse, which has nothing of what follows
+	Path    string // JSON Pointer that was tested; without `*`, but with what it stood for
+	Wanted  string // JSON, cut to some 200 bytes
+	Found   string // JSON, cut to some 200 bytes; "nothing" where the path leads nowhere
+	inRule  bool
 }
 
-func (e *TestError) Error() string {
-	return fmt.Sprintf("operation %d: test of %q failed: wanted %s, found %s", e.Index+1, cut(e.Path, maxPathBytes), e.Wanted, e.Found)
+func (e *TestError) Error() string { return stepName(e.Index, e.inRule) + ": " + e.reason() }
+
+func (e *TestError) reason() string {
+	if e.Message != "" {
+		return e.Message
+	}
+	return fmt.Sprintf("test of %q failed: wanted %s, found %s", cut(e.Path, maxPathBytes), e.Wanted, e.Found)
 }
 
 // A TypeError reports a step that can't be applied to what it found. Nothing was applied.
@@ -44,14 +95,19 @@ type TypeError struct {
 	Path   string // JSON Pointer of what doesn't fit; without `*`, but with what it stood for
 	Want   string // what would have fitted: "number", "array", "object or array", …
 	Found  string // the kind of what is there, and, if it is a number or a string, what, cut to some 200 bytes
+	inRule bool
 }
 
 func (e *TypeError) Error() string {
+	return fmt.Sprintf("%s (%s): %s", stepName(e.Step, e.inRule), e.Action, e.reason())
+}
+
+func (e *TypeError) reason() string {
 	in := ""
 	if e.Source != "" {
 		in = " of " + e.Source
 	}
-	return fmt.Sprintf("operation %d (%s): wanted %s at %q%s, found %s", e.Step+1, e.Action, e.Want, cut(e.Path, maxPathBytes), in, e.Found)
+	return fmt.Sprintf("wanted %s at %q%s, found %s", e.Want, cut(e.Path, maxPathBytes), in, e.Found)
 }
 
 // A StepError reports a step that is malformed (from NewTransformer and ParseSteps), or that can't be applied for another reason
@@ -60,23 +116,28 @@ type StepError struct {
 	Step   int    // from 0; -1 where all of them are meant
 	Action Action // 0 where there is none
 	Path   string // the step's, or the JSON Pointer that could not be followed
-	Field  string // that is to blame: op, path, from, value, format, when; "" where it is none of them
+	Field  string // that is to blame: op, path, from, value, format, message, when; "" where it is none of them
 	Reason string
 	Err    error // of a condition, of a literal, or of a bound that the step is over; else nil
+	inRule bool
 }
 
 func (e *StepError) Error() string {
 	text := "transform"
 	if e.Step >= 0 {
-		text = fmt.Sprintf("operation %d", e.Step+1)
+		text = stepName(e.Step, e.inRule)
 	}
 	if e.Action != 0 {
 		text += fmt.Sprintf(" (%s %q)", e.Action, cut(e.Path, maxPathBytes))
 	}
+	return text + ": " + e.reason()
+}
+
+func (e *StepError) reason() string {
 	if e.Field != "" {
-		text += ": " + cut(e.Field, maxShown)
+		return cut(e.Field, maxShown) + ": " + e.Reason
 	}
-	return text + ": " + e.Reason
+	return e.Reason
 }
 
 // Unwrap returns the error of the condition, the literal or the bound.

@@ -123,6 +123,9 @@ func (s *Step) read(v tree.Value) (field, reason string) {
 	if s.Action, err = ParseAction(name); err != nil {
 		return "op", err.Error()
 	}
+	if s.Action == OpRefuse {
+		return "op", "refuse is for rules, which have conditions"
+	}
 	if s.Path, reason = o.text(keyPath); reason != "" && s.Action != OpRemoveEmpty {
 		return "path", reason
 	}

@@ -76,6 +76,9 @@ func (s *step) countsTwice() bool {
 // disturb reports whether two steps touch the same value, so that one of them may find there, the second time, what the other left:
 // it may fail then, or do what there was no need to do before.
 func disturb(s, o *step) bool {
+	if s.Action == OpRefuse || o.Action == OpRefuse { // it touches nothing, and has not refused before
+		return false
+	}
 	if widens(s, o) || widens(o, s) {
 		return true
 	}

@@ -68,6 +68,9 @@ func (r *run) carryOut(n int, s *step) (held bool, err error) {
 			return false, nil
 		}
 	}
+	if s.Action == OpRefuse {
+		return true, &TestError{Index: n, Message: s.Message}
+	}
 	r.val, r.taken = tree.Value{}, nil
 	if actions[s.Action].value || s.Action == OpNow {
 		if err := r.resolve(); err != nil {

@@ -53,6 +53,9 @@ func (s *step) compile(l tree.Limits) *StepError {
 	if len(s.path) == 0 && !actions[s.Action].whole {
 		return &StepError{Field: "path", Reason: "is the whole document, of which that can't be done"}
 	}
+	if reason := s.checkMessage(); reason != "" {
+		return &StepError{Field: "message", Reason: reason}
+	}
 	if reason := s.compileFrom(); reason != "" {
 		return &StepError{Field: "from", Reason: reason}
 	}
@@ -114,6 +117,18 @@ func (s *step) isTakenBy(later step) bool {
 
 // makes reports whether the step sets something where there is nothing.
 func (s *step) makes() bool { return actions[s.Action].makes }
+
+func (s *step) checkMessage() (reason string) {
+	switch refuses := s.Action == OpRefuse; {
+	case refuses && s.Message == "":
+		return "is missing"
+	case refuses && s.Path != "":
+		return "is about the whole write, which has no path"
+	case !refuses && s.Message != "":
+		return "is not for this operation"
+	}
+	return ""
+}
 
 func (s *step) compileFrom() (reason string) {
 	if !actions[s.Action].from {

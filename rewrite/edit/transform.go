@@ -52,9 +52,11 @@ type Step struct {
 	// From is the path of what OpMove and OpCopy take. A `*` in it stands for what the `*` at the same place of Path stands
 	// for: up to its last `*` it must be like Path, which, of OpMove, has no more of them.
 	From string
-	// Value of all actions but OpRemove, OpMove, OpCopy, OpNow and OpRemoveEmpty. A reference to what isn't there makes the
+	// Value of all actions but OpRemove, OpMove, OpCopy, OpNow, OpRemoveEmpty and OpRefuse. A reference to what isn't there makes the
 	// step do nothing, but for OpTest: that fails.
 	Value Value
+	// Message of OpRefuse says why the write is refused.
+	Message string
 	// Format is how OpNow and FromNow write the time: "" as 2006-01-02T15:04:05.000Z, "epoch_millis" and "epoch_second" as
 	// numbers.
 	Format string
