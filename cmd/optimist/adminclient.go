@@ -84,7 +84,7 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, fmt.Errorf("no optimist answers at %s: %w%s\n%s", c.where.Admin, err, adviceFor(scheme, err), whereAdmin)
+		return nil, fmt.Errorf("no optimist answers at %s: %w%s\n%s", c.where.Admin, err, adviceFor(scheme, "--admin-ca-file", err), whereAdmin)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -102,10 +102,10 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		printable.Line(resp.Status), printable.Line(string(text[:min(len(text), 300)])), whereAdmin)
 }
 
-// adviceFor is what to do about the error of a request, as a clause behind it.
-func adviceFor(scheme string, err error) string {
+// adviceFor is what to do about the error of a request, as a clause behind it. The flag names the file of authorities.
+func adviceFor(scheme, flag string, err error) string {
 	if scheme == "https://" {
-		return upstream.HandshakeAdvice(err, "--admin-ca-file")
+		return upstream.HandshakeAdvice(err, flag)
 	}
 	return upstream.PlainAdvice(err)
 }
@@ -125,19 +125,12 @@ func (f *adminFlag) authorize(req *http.Request) error {
 // tls is for a listener that speaks TLS at an address as it was given: whatever the name in it stands for, the certificate must have the
 // name.
 func (f *adminFlag) tls(addr string) (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	conf, err := trusting("--admin-ca-file", f.AdminCAFile)
+	if err != nil {
+		return nil, err
+	}
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		conf.ServerName = host
-	}
-	if f.AdminCAFile != "" {
-		data, err := os.ReadFile(f.AdminCAFile)
-		if err != nil {
-			return nil, err
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("--admin-ca-file: there is no certificate in %s", f.AdminCAFile)
-		}
 	}
 	if f.AdminCertFile != "" || f.AdminKeyFile != "" {
 		pair, err := tls.LoadX509KeyPair(f.AdminCertFile, f.AdminKeyFile)
@@ -145,6 +138,23 @@ func (f *adminFlag) tls(addr string) (*tls.Config, error) {
 			return nil, fmt.Errorf("--admin-cert-file and --admin-key-file: %w", err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
+	}
+	return conf, nil
+}
+
+// trusting is the TLS of a client that trusts the authorities in the file that a flag names, or, without one, the system's.
+func trusting(flag, file string) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file == "" {
+		return conf, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	conf.RootCAs = x509.NewCertPool()
+	if !conf.RootCAs.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: there is no certificate in %s", flag, file)
 	}
 	return conf, nil
 }

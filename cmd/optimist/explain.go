@@ -32,6 +32,7 @@ type explainCmd struct {
 	Now     string   `help:"The time that rules see, such as 2026-01-01T00:00:00Z. Default: the real time." placeholder:"TIME"`
 	JSON    bool     `name:"json" help:"Print the account as JSON."`
 	Proxy   string   `help:"Ask the running optimist at this URL, about its own documents." placeholder:"URL"`
+	CAFile  string   `name:"ca-file" help:"With --proxy: file with the authority of its TLS certificate." placeholder:"FILE"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -83,7 +84,18 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []
 			return nil, nil, usageError("optimist explain: with --proxy, optimist uses its own documents and the real time; " +
 				"--base, --current and --now are for offline")
 		}
-		return ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), q)
+		conf, err := trusting("--ca-file", c.CAFile)
+		if err != nil {
+			return nil, nil, usageError("optimist explain: %v", err)
+		}
+		account, raw, err := ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), conf, q)
+		if errors.Is(err, ruletest.ErrNoAnswer) {
+			err = fmt.Errorf("%w%s", err, adviceFor(u.Scheme+"://", "--ca-file", err))
+		}
+		return account, raw, err
+	}
+	if c.CAFile != "" {
+		return nil, nil, usageError("optimist explain: --ca-file is for --proxy")
 	}
 	cfg, rules, err := (&settings{Config: c.Config}).load()
 	if err != nil {
@@ -149,7 +161,7 @@ func (c *explainCmd) headers(into http.Header) error {
 	case into.Get("Authorization") != "":
 		return usageError("optimist explain: --user and the header Authorization both name the client; leave one of them out")
 	case !ruletest.UserName(c.User):
-		return usageError("optimist explain: --user: %q is not a user's name: it can't have a colon in it", c.User)
+		return usageError("optimist explain: --user: %q is not a user's name: it can't have a colon or a control character in it", c.User)
 	default:
 		(&http.Request{Header: into}).SetBasicAuth(c.User, "")
 	}

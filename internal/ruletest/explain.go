@@ -2,6 +2,7 @@ package ruletest
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,12 +34,15 @@ type Question struct {
 // ErrQuestion reports a question that makes no sense.
 var ErrQuestion = errors.New("this can't be explained")
 
+// ErrNoAnswer reports a server that couldn't be reached, or doesn't speak HTTP.
+var ErrNoAnswer = errors.New("no optimist answers")
+
 // Offline explains a write to an engine in memory that holds what the question says.
 func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question) (*explain.Account, []byte, error) {
-	req, reason := readRequest(q.Method + " " + q.Target)
+	req, err := q.request()
 	switch {
-	case reason != "":
-		return nil, nil, fmt.Errorf("%w: %q %s", ErrQuestion, q.Method+" "+q.Target, reason)
+	case err != nil:
+		return nil, nil, err
 	case q.Body == nil && req.op != api.Delete:
 		return nil, nil, fmt.Errorf("%w: the request needs a body; give it with --body", ErrQuestion)
 	}
@@ -82,6 +86,15 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	return dryRun(ctx, w.client, w.proxied, m)
 }
 
+// request is what the question asks about.
+func (q *Question) request() (request, error) {
+	r, reason := readRequest(q.Method + " " + q.Target)
+	if reason != "" {
+		return r, fmt.Errorf("%w: %q %s", ErrQuestion, q.Method+" "+q.Target, reason)
+	}
+	return r, nil
+}
+
 // message is the request that is asked about. media is what its body is, unless the question says.
 func (q *Question) message(media string) *message {
 	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
@@ -111,13 +124,16 @@ func given(text []byte) config.JSON {
 }
 
 // Online asks a running optimist what it would do with a write. It makes sure first that an optimist answers there which knows dry runs:
-// any other server would carry the write out.
-func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, []byte, error) {
+// any other server would carry the write out. Without conf, the system's authorities are trusted.
+func Online(ctx context.Context, proxy string, conf *tls.Config, q *Question) (*explain.Account, []byte, error) {
+	if _, err := q.request(); err != nil {
+		return nil, nil, err
+	}
 	if err := q.checkHeader(); err != nil {
 		return nil, nil, err
 	}
 	client := &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf},
 		// Who answers elsewhere may not be an optimist.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -135,11 +151,15 @@ func Online(ctx context.Context, proxy string, q *Question) (*explain.Account, [
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, nil, fmt.Errorf("no optimist answers at %s: %w", proxy, err)
+		return nil, nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, proxy, err)
 	}
 	if a.Status != http.StatusBadRequest || gjson.GetBytes(a.Body, "error.type").String() != intercept.TypeBadDryRun {
+		advice := ""
+		if a.Status == http.StatusBadRequest && strings.HasPrefix(proxy, "http://") { // many servers with TLS answer so to HTTP
+			advice = ". Perhaps the port speaks TLS (https://, and not http://)"
+		}
 		return nil, nil, fmt.Errorf("%s is not an optimist that knows dry runs (it answered %d): "+
-			"the write would be carried out, so it was not sent", proxy, a.Status)
+			"the write would be carried out, so it was not sent%s", proxy, a.Status, advice)
 	}
 	return dryRun(ctx, client, proxy, m)
 }
