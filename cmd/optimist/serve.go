@@ -48,8 +48,8 @@ const noUpstream = `optimist serve: no engine is named, so there is nothing to f
 
 To try optimist without an engine: optimist serve --embedded (in memory; all data is lost at the end).`
 
-const twoEngines = `optimist serve: --embedded and an upstream are both set. Leave one out: writes for the engine must not
-end in memory.`
+const twoEngines = `optimist serve: --embedded and an upstream (%s) are both set. Leave one out: writes for the
+engine must not end in memory.`
 
 // Run serves until it is told to end.
 func (c *serveCmd) Run(p *process) error {
@@ -99,7 +99,11 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	case err != nil:
 		return nil, badConfig(stderr, err, exitUsage)
 	case c.Embedded && len(cfg.Upstream.URLs) > 0:
-		return nil, usageError(twoEngines)
+		where := "--upstream or OPTIMIST_UPSTREAM"
+		if len(c.Upstream) == 0 {
+			where = cfg.Where("upstream.urls")
+		}
+		return nil, usageError(twoEngines, where)
 	case !c.Embedded && len(cfg.Upstream.URLs) == 0:
 		return nil, usageError(noUpstream)
 	}

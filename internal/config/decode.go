@@ -97,7 +97,11 @@ type entry struct {
 // what a mapping looks like here.
 func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
 	if n.Kind != yaml.MappingNode {
-		if !isNull(n) {
+		switch {
+		case isNull(n):
+		case isText(n) && noSpace.MatchString(n.Value):
+			d.fail(n, path, noColon)
+		default:
 			d.fail(n, path, "want %s found %s", form, kindOf(n))
 		}
 		return nil
@@ -149,6 +153,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 func (d *decoder) unknownKey(name, path string, names []string) string {
 	if d.file > 0 && localKey(path) == "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
 		return fmt.Sprintf("%q belongs into the file that names this one in rule_files; here are rules only", name)
+	}
+	if name == "tests" && path == "" && !d.other {
+		return `unknown key "tests"; tests of rules stand in files of their own, which optimist test --config FILE runs`
 	}
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)

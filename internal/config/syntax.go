@@ -76,6 +76,8 @@ func (m *syntaxMistake) expected(what string) bool {
 		m.failAt(m.at, "", "a list can't begin in the line of its key; begin it in the next line, or write it in [ ]")
 	case "did not find expected ',' or '}'", "did not find expected ',' or ']'":
 		m.bracket()
+	case "did not find expected node content":
+		return m.unclosed()
 	case "found unexpected end of stream":
 		m.failAt(m.from, "", "this text has no closing quote")
 	case "found unknown escape character":
@@ -94,6 +96,9 @@ func (m *syntaxMistake) before() string {
 	line := m.rest(Pos{m.at.Line, 1})
 	return strings.TrimSuffix(line, m.here)
 }
+
+// noSpace is a text in which a key was meant.
+var noSpace = regexp.MustCompile(`^[a-z_]+:\S`)
 
 const noColon = "a key needs a colon behind it, and a space behind the colon, as in mode: guard"
 
@@ -132,6 +137,42 @@ func (m *syntaxMistake) bracket() {
 	default:
 		m.failAt(m.at, "", "a comma or a %s is missing before this; the %s is in line %d", end, begin, m.from.Line)
 	}
+}
+
+// unclosed tells of a bracket behind which the file ends.
+func (m *syntaxMistake) unclosed() bool {
+	if strings.TrimSpace(m.here) != "" {
+		return false
+	}
+	var open []Pos
+	for i, line := range m.cfg.sources[m.file].lines {
+		quote, before := rune(0), ' '
+		for j, r := range []rune(line) {
+			switch {
+			case quote != 0:
+				if r == quote {
+					quote = 0
+				}
+			case r == '#' && before == ' ':
+				quote = '\n' // a comment has no end in its line
+			case r == '"' || r == '\'':
+				quote = r
+			case r == '[' || r == '{':
+				open = append(open, Pos{i + 1, j + 1})
+			case (r == ']' || r == '}') && len(open) > 0:
+				open = open[:len(open)-1]
+			}
+			before = r
+		}
+	}
+	if len(open) == 0 {
+		return false
+	}
+	m.from = open[len(open)-1]
+	m.begin = m.rest(m.from)
+	m.at, m.here = Pos{}, ""
+	m.bracket()
+	return true
 }
 
 // rest is what stands in the file's line at a place and behind it.

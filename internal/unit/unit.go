@@ -63,7 +63,10 @@ func ParseDuration(s string) (Duration, error) {
 		return 0, nil
 	}
 	digits, name := cut(s)
-	if digits == "" || name == "" {
+	if digits != "" && name == "" {
+		return 0, fmt.Errorf("%q is not a duration: write a whole number and a unit, here perhaps %ss or %[2]sms", s, digits)
+	}
+	if digits == "" {
 		return 0, fmt.Errorf("%q is not a duration: write a whole number and a unit, as in 500ms, 30s, 5m", s)
 	}
 	for _, u := range durations() {
@@ -124,6 +127,13 @@ func ParseSize(s string) (Size, error) {
 			return 0, fmt.Errorf("%q is more than optimist can count", s)
 		}
 		return Size(n), nil
+	}
+	if digits != "" {
+		for _, u := range sizes() {
+			if name == "" && u.of == 1 || strings.EqualFold(name, u.name[:1]) {
+				return 0, fmt.Errorf("%q is not a size: write a whole number and a unit, here perhaps %s%s", s, digits, u.name)
+			}
+		}
 	}
 	return 0, fmt.Errorf("%q is not a size: write a whole number and a unit, as in 64KiB, 256MiB, 1GiB", s)
 }
