@@ -226,14 +226,23 @@ e2e() {
 }
 
 main() {
-  local stages=("$@") began=$SECONDS
-  ((${#stages[@]})) || stages=(format vet lint unit fuzz e2e)
+  local all=(format vet lint unit fuzz e2e) stages=("$@") stage began=$SECONDS
+  if [[ ${1-} == -h || ${1-} == --help ]]; then
+    sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"
+    return
+  fi
+  for stage in "${stages[@]}"; do
+    case " ${all[*]} " in
+      *" $stage "*) ;;
+      *) say "no stage is called $stage; the stages are: ${all[*]}" && return 2 ;;
+    esac
+  done
+  ((${#stages[@]})) || stages=("${all[@]}")
   check tools tools || return
   for stage in "${stages[@]}"; do
     case $stage in
       format | vet | lint) check "$stage" "$stage" ;;
       unit | fuzz | e2e) tests "$stage" "$stage" ;;
-      *) say "no stage is called $stage" && return 2 ;;
     esac
   done
   printf '\n'

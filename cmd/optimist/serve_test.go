@@ -135,6 +135,9 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	r.log.Wait(t, `keys that need a restart" keys=\[limits.idle_timeout\]`)
 	r.log.Wait(t, "rule b is never reached")
 	_, body := r.get(t, "/_optimist/config")
+	if strings.Contains(body, `"memory": "0B"`) {
+		t.Errorf("the memory in force isn't shown: %s", body)
+	}
 	for _, want := range []string{`"mode": "observe"`, `"name": "b"`, `"idle_timeout": "2m"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the configuration in force lacks %s:\n%s", want, body)

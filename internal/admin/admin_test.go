@@ -126,7 +126,7 @@ func TestEveryPathAnswers(t *testing.T) {
 		"/_optimist/ready":   `"ready": true`,
 		"/_optimist/version": `"revision": "abc"`,
 		"/_optimist/mode":    `"mode": "guard"`,
-		"/_optimist/config":  `{"mode": "guard"}`,
+		"/_optimist/config":  "{\n  \"mode\": \"guard\"\n}\n",
 		"/metrics":           "optimist_build_info",
 	} {
 		status, body := s.do(t, "GET", path, "")

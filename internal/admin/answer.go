@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/valyala/fasthttp"
@@ -8,9 +9,9 @@ import (
 	"optimist/internal/api"
 )
 
-// answer writes v as JSON, indented: people read this with curl.
+// answer writes v as JSON.
 func answer(ctx *fasthttp.RequestCtx, status int, v any) {
-	body, err := json.MarshalIndent(v, "", "  ")
+	body, err := json.Marshal(v)
 	if err != nil {
 		fail(ctx, fasthttp.StatusInternalServerError, "internal_error", err.Error())
 		return
@@ -18,10 +19,17 @@ func answer(ctx *fasthttp.RequestCtx, status int, v any) {
 	raw(ctx, status, body)
 }
 
+// raw writes JSON, indented: people read this with curl.
 func raw(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	var text bytes.Buffer
+	if json.Indent(&text, body, "", "  ") != nil { // it is none
+		text.Reset()
+		text.Write(body)
+	}
+	text.WriteByte('\n')
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
-	ctx.SetBody(append(body, '\n'))
+	ctx.SetBody(text.Bytes())
 }
 
 // fail answers in the shape of the engine's errors, as the data port does.

@@ -44,7 +44,5 @@ func (s *Server) locks(ctx *fasthttp.RequestCtx) {
 		fail(ctx, fasthttp.StatusServiceUnavailable, "unavailable", err.Error())
 		return
 	}
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("application/json")
-	ctx.SetBody(append(bytes.Clone(body), '\n'))
+	raw(ctx, status, body)
 }

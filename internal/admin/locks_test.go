@@ -42,6 +42,16 @@ func TestLocksArePassedOnAsTheyWereNamed(t *testing.T) {
 	}
 }
 
+func TestTheListOfLocksIsForPeople(t *testing.T) {
+	s := serve(t)
+	s.server.o.Locks = func(context.Context, string, []byte, []byte, []byte) (int, []byte, error) {
+		return 200, []byte(`{"locks":[]}`), nil
+	}
+	if _, body := s.do(t, "GET", "/_optimist/locks", ""); body != "{\n  \"locks\": []\n}\n" {
+		t.Error(body)
+	}
+}
+
 // TestOtherSitesSeeAndReleaseNoLocks: a token releases a lock, and the list has all of them.
 func TestOtherSitesSeeAndReleaseNoLocks(t *testing.T) {
 	s := serve(t)

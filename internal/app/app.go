@@ -25,6 +25,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/undo"
+	"optimist/internal/unit"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	"optimist/lockrouter/compat"
@@ -134,9 +135,10 @@ func (a *App) NotReloaded() { a.metrics.Reloaded(false, time.Now()) }
 // Mode is the mode in force.
 func (a *App) Mode() rule.Mode { return a.rules.Mode() }
 
-// inForce is the configuration with the mode that was last set, from wherever.
+// inForce is the configuration with the mode that was last set, from wherever, and with what follows from this machine.
 func (a *App) inForce() ([]byte, error) {
 	c := *a.current.Load()
+	c.Limits.Memory = unit.Size(a.budget.Limit())
 	c.Mode = config.Mode(a.rules.Mode().String())
 	return c.JSON()
 }
