@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -88,8 +87,7 @@ func (c *locksLs) Run(p *process) error {
 // write writes a lease: as the JSON that it came as, or as the n-th row of the table, from 0.
 func (c *locksLs) write(out, table io.Writer, raw json.RawMessage, n int) error {
 	if c.JSON {
-		fmt.Fprintf(out, "%s\n", raw)
-		return nil
+		return jsonLine(out, raw)
 	}
 	if n == 0 {
 		fmt.Fprintln(table, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
@@ -134,8 +132,7 @@ func (c *locksShow) Run(p *process) error {
 		return err
 	}
 	if c.JSON {
-		fmt.Fprintf(p.stdout, "%s\n", bytes.TrimSpace(answer))
-		return nil
+		return jsonLine(p.stdout, answer)
 	}
 	if one.Leases == nil {
 		one.Leases = []heldLease{one.heldLease}

@@ -154,6 +154,21 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsGoneIsTold: optimist goes on with what it has read, and another start would fail.
+func TestAFileThatIsGoneIsTold(t *testing.T) {
+	r := serveFor(t, "", "mode: observe\n")
+	if err := os.Remove(r.file); err != nil {
+		t.Fatal(err)
+	}
+	r.log.Wait(t, "reload refused: nothing has changed.*the file changed")
+	r.log.Wait(t, "the configuration can't be read: .*no such file")
+	if _, metrics := r.get(t, "/metrics"); !strings.Contains(metrics, "optimist_config_last_reload_successful 0") {
+		t.Error("the metric says that all is well")
+	}
+	r.write(t, "mode: observe\n")
+	r.log.Wait(t, "configuration reloaded.*mode=observe")
+}
+
 // TestChangedRuleFilesAreReadAgain: those that are there, those that come, in folders that come, too, and those that go.
 func TestChangedRuleFilesAreReadAgain(t *testing.T) {
 	r := serveFor(t, "", "rules: [{name: rest}]\n")

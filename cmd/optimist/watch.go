@@ -15,6 +15,9 @@ import (
 // settle is how long a file must be left alone to be read: editors and orchestrators change files in several steps.
 const settle = 100 * time.Millisecond
 
+// missing is how long a file must be away, or unreadable, until that counts as a change: who replaces a file may take it away first.
+const missing = 3 * time.Second
+
 // watch tells of changes of a configuration's content since its call: of the file itself, and of those that its rule_files name. It
 // watches folders, because files are replaced by renaming others, and in a Kubernetes ConfigMap by turning a symbolic link elsewhere in
 // the folder. stop ends it. Without a name, or with an error, nothing is ever told.
@@ -54,8 +57,9 @@ type follower struct {
 }
 
 func (f *follower) follow() {
-	quiet := time.NewTimer(time.Hour)
+	quiet, gone := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	quiet.Stop()
+	gone.Stop()
 	for {
 		select {
 		case e, ok := <-f.watcher.Events:
@@ -73,15 +77,27 @@ func (f *follower) follow() {
 			quiet.Reset(settle)
 		case <-quiet.C:
 			now := f.content()
-			if now == f.last || now == ([sha256.Size]byte{}) {
+			if now == ([sha256.Size]byte{}) {
+				gone.Reset(missing)
 				continue
 			}
-			f.last = now
-			select {
-			case f.changes <- struct{}{}:
-			default: // one is waiting already
-			}
+			gone.Stop()
+			f.changed(now)
+		case <-gone.C:
+			f.changed(f.content())
 		}
+	}
+}
+
+// changed tells of a content if it isn't the last one.
+func (f *follower) changed(now [sha256.Size]byte) {
+	if now == f.last {
+		return
+	}
+	f.last = now
+	select {
+	case f.changes <- struct{}{}:
+	default: // one is waiting already
 	}
 }
 
