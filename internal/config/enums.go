@@ -169,6 +169,8 @@ const (
 	ActionMove        Action = "move"
 	ActionCopy        Action = "copy"
 	ActionTest        Action = "test"
+	ActionAppend      Action = "append"
+	ActionUnion       Action = "union"
 	ActionNow         Action = "now"
 	ActionRemoveEmpty Action = "remove_empty"
 	ActionRefuse      Action = "refuse"

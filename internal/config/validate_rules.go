@@ -54,6 +54,9 @@ func (v *validator) rule(r *Rule, key string) {
 	if r.OnConflict == ConflictFail && (len(r.Merge.Paths) > 0 || r.Merge.Default != MergeSent) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
 	}
+	for _, p := range r.Merge.Paths {
+		v.emptyKey(key+".merge.paths."+p.Path, p.Path)
+	}
 	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
 	v.enforcement(r, key)

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // step checks which keys an operation has, and its pointers. Whether its value fits is for whoever carries it out.
 func (v *validator) step(s *Step, key string) {
@@ -21,6 +25,7 @@ func (v *validator) step(s *Step, key string) {
 		v.target(s, key+".path")
 	}
 	v.operands(s, key)
+	v.neverHolds(s, key+".when")
 	if s.Format != "" && s.Op != ActionNow && s.Value.Source != SourceNow {
 		v.fail(key+".format", "only the time has a format: op now, or a value from now")
 	}
@@ -70,6 +75,9 @@ func (v *validator) refusal(s *Step, key string) {
 
 // target checks that the engine takes documents with a value at the path of a step.
 func (v *validator) target(s *Step, key string) {
+	if above, found := strings.CutSuffix(s.Path, "/-"); found && (s.Op == ActionAppend || s.Op == ActionUnion) {
+		v.warn(key, "%q is a new element of the list, and %s makes a list in it; to put the value into the list write %q", s.Path, s.Op, above)
+	}
 	if top, _, _ := strings.Cut(s.Path[1:], "/"); s.Op.stores() && isMetadata(top) {
 		v.fail(key, "%q %s", top, isRefused)
 	}
@@ -78,5 +86,29 @@ func (v *validator) target(s *Step, key string) {
 func (v *validator) pointer(key, p string) {
 	if err := checkPointer(p); err != nil {
 		v.fail(key, "%q: %s", p, err)
+	}
+	v.emptyKey(key, p)
+}
+
+// emptyKey warns of a path that ends with a slash, as paths of folders do: it names a key that hardly any document has.
+func (v *validator) emptyKey(key, p string) {
+	if above, found := strings.CutSuffix(p, "/"); found && above != "" {
+		v.warn(key, "%q names the key \"\" below %s; did you mean %q?", p, above, above)
+	}
+}
+
+// compared is a part of the request that a condition compares with a text.
+var compared = regexp.MustCompile(`request\.(op|method)\s*==\s*(?:"([^"]*)"|'([^']*)')`)
+
+// neverHolds warns of a comparison with what requests never have.
+func (v *validator) neverHolds(s *Step, key string) {
+	for _, m := range compared.FindAllStringSubmatch(s.When, -1) {
+		can := Op("").choices()
+		if m[1] == "method" {
+			can = []string{"PUT", "POST", "PATCH", "DELETE"}
+		}
+		if text := m[2] + m[3]; !slices.Contains(can, text) {
+			v.warn(key, "request.%s is never %q; it is one of %s", m[1], text, strings.Join(can, ", "))
+		}
 	}
 }
