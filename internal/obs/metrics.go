@@ -128,9 +128,9 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.UndoEnded, MetricUndoEnded, "Journals of locks with undo that ended, by result: committed or rolled_back.", by(LabelResult)},
 		{&m.Undone, MetricUndone, "Documents that a rollback dealt with, by result: restored, or left (a dead letter says what).",
 			by(LabelResult)},
-		{&m.Marks, MetricMarks, "Writes whose answer was lost, and whose result the document's marks showed (write_id), by rule and " +
+		{&m.Marks, MetricDoubtsResolved, "Writes whose answer was lost, and whose result the document's marks showed (write_id), by rule and " +
 			"result: applied or not_applied.", by(LabelRule, LabelResult)},
-		{&m.StrategiesUnused, MetricUnmerged,
+		{&m.StrategiesUnused, MetricStrategiesUnused,
 			"_update requests that the engine merged under a rule with strategies, which it doesn't know, by rule.", by(LabelRule)},
 		{&m.Untransformed, MetricUntransformed, "Writes to which their rule's transform could not be applied, by rule. " +
 			"A bulk or by-query request counts once.", by(LabelRule)},

@@ -12,14 +12,53 @@ import (
 	"optimist/internal/budget"
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
+	"optimist/internal/doubt"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
+	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
+	"optimist/internal/undo"
 	"optimist/internal/upstream"
 	"optimist/retry"
+)
+
+// attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
+//
+// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's guard. At
+// the first try the current revision is the base itself, or what the lane's last write left. The latter is a guess: a guarded write may be
+// made from it, but nothing is decided by it. After a conflict, the current revision is read from the engine.
+type attempt struct {
+	s            *Service
+	batch        *retry.Batch[*change]
+	open         []*change // without an answer yet, in order
+	separate     []*change // could not go with the others: each goes by itself, after them
+	cur          doc.Revision
+	trail        mark.Trail // the marks of cur, which aren't in its Source
+	source       source
+	early        bool // cur was read before the first try, to make a write from: nothing is decided by it
+	doubt        doubt.Record
+	load         load            // of the last try
+	body         []byte          // the document of load, without marks
+	changes      int             // how many changes the last fold has put into the document
+	until        time.Time       // no try begins later, if the policy has a limit
+	parked       bool            // the first try waits for its answer: see Parker
+	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
+	budgetLevel  int64           // what the leader's request held before the first try
+	conflict     *respond.Answer // the engine's last 409, for when trying ends
+	noIndex      bool            // there was no index when the document was last read
+}
+
+// source is where the current revision comes from.
+type source uint8
+
+const (
+	unread source = iota // nothing is known yet
+	based                // it is the base of a change
+	guess                // it is what the lane's last write left
+	read                 // it was read from the engine after the lane's last write
 )
 
 // inLane has the change written in its document's lane.
@@ -68,7 +107,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		a.open = slices.Clone(b.Members) // a change that leaves a.open stays a member
 	}
 	for _, c := range b.Members {
-		c.budgetMark = c.Room.Mark()
+		c.budgetLevel = c.Room.Mark()
 	}
 	if a.do(ctx); a.parked {
 		b.Members[0].parked = a
@@ -90,7 +129,7 @@ func (s *Service) leaveBatch(a *attempt) {
 func (a *attempt) do(ctx context.Context) {
 	p := a.open[0].policy()
 	if !a.parked {
-		a.budgetMark, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
+		a.budgetLevel, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
 		a.start(ctx)
 	} else if p.MaxElapsed > 0 {
 		p.MaxElapsed = max(time.Until(a.until), 1)
@@ -143,10 +182,10 @@ func (a *attempt) try(ctx context.Context, n int) error {
 // giveBack gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
 // drafts are on the accounts of their own requests. Neither is used any more.
 func (a *attempt) giveBack(leaders *budget.Account) {
-	leaders.Cut(a.budgetMark)
+	leaders.Cut(a.budgetLevel)
 	for _, c := range a.open {
 		if c.Room != leaders {
-			c.Room.Cut(c.budgetMark)
+			c.Room.Cut(c.budgetLevel)
 		}
 	}
 }
@@ -306,7 +345,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	for _, c := range a.open {
 		c.attempts++
 		c.Outcome.Kind = a.kind(c)
-		c.note()
+		c.showInOutcome()
 	}
 	a.doubt.Send(&a.cur, body)
 	a.source, a.early = unread, false

@@ -60,10 +60,10 @@ type change struct {
 	answer *respond.Answer
 	err    error
 
-	budgetMark int64           // how much memory the request held before the first try
-	room       respond.Answer  // memory for the answer, so that most writes allocate none
-	ctx        context.Context // of Do, within the client's own time
-	cancel     context.CancelFunc
+	budgetLevel int64           // how much memory the request held before the first try
+	room        respond.Answer  // memory for the answer, so that most writes allocate none
+	ctx         context.Context // of Do, within the client's own time
+	cancel      context.CancelFunc
 }
 
 // The fields that optimist adds to answers.

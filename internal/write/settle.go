@@ -74,8 +74,8 @@ func (c *change) mayBeRewritten() bool {
 	return c.Pipeline || c.Index.Pipeline || c.Index.Partial || c.Index.Unknown != "" || c.Index.UUID == ""
 }
 
-// note puts what the draft says of the change into its outcome.
-func (c *change) note() {
+// showInOutcome puts what the draft says of the change into its outcome.
+func (c *change) showInOutcome() {
 	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.OverwroteMore
 	c.Outcome.Ambiguous = c.Outcome.Ambiguous || c.draft.Echo
 	if c.intents.Transformer() != nil {
@@ -281,7 +281,7 @@ func (a *attempt) decide(ctx context.Context, refusal error) {
 
 // settleUnchanged answers a change that the current revision already has: the engine's noop.
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
-	c.note()
+	c.showInOutcome()
 	if c.Outcome.Kind = outcome.Guarded; c.draft.Merged() {
 		c.Outcome.Kind = outcome.Merged
 	}
