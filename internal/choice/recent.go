@@ -18,10 +18,10 @@ const (
 )
 
 // Recent reports whether sent was made from something that was seen since the start. seen are revisions of that time, oldest first. It is
-// false for what can't be told. extends is the index of the newest of which sent holds everything; -1: there is none.
-func Recent(sent []byte, seen [][]byte) (extends int, recent bool) {
+// false for what can't be told. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base.
+func Recent(sent []byte, seen [][]byte) bool {
 	if sent == nil || len(seen) == 0 {
-		return -1, false
+		return false
 	}
 	size := len(sent)
 	for _, b := range seen {
@@ -29,17 +29,15 @@ func Recent(sent []byte, seen [][]byte) (extends int, recent bool) {
 	}
 	s, ok := contentOf(sent)
 	if !ok || size > maxComparedBytes {
-		return -1, false
+		return false
 	}
 	first, _ := contentOf(seen[0])
 	for i := len(seen) - 1; i >= 0; i-- {
-		c, ok := contentOf(seen[i])
-		if ok && s.extends(c) {
-			return i, true
+		if c, ok := contentOf(seen[i]); ok && (s.extends(c) || s.sharesNew(c, first)) {
+			return true
 		}
-		recent = recent || ok && s.sharesNew(c, first)
 	}
-	return -1, recent
+	return false
 }
 
 // content is what a document holds: a path and its value for each scalar, and a path with each value of a list, at whatever place. The

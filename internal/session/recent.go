@@ -11,19 +11,14 @@ import (
 // maxCompared bounds how many revisions a write is compared with after a start.
 const maxCompared = 8
 
-// recentBase reports whether sent was made from a revision that the session has seen since the start: see choice.Recent. of is the newest
-// revision whose values are all in sent; zero: there is none.
-func recentBase(e *viewcache.Entry, sent []byte) (of seenBody, recent bool) {
+// isRecent reports whether sent was made from a revision that the session has seen since the start: see choice.Recent.
+func isRecent(e *viewcache.Entry, sent []byte) bool {
 	all := bodiesOf(e)
 	bodies := make([][]byte, len(all))
 	for i := range all {
 		bodies[i] = all[i].data
 	}
-	i, recent := choice.Recent(sent, bodies)
-	if i >= 0 {
-		of = all[i]
-	}
-	return of, recent
+	return choice.Recent(sent, bodies)
 }
 
 // bodiesOf are documents that clients of the session have seen since the start, oldest first: the oldest one, and the newest few.

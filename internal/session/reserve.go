@@ -15,7 +15,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 		t.reserveNothing(e, b)
 		return
 	}
-	b.Ambiguous = d.Ambiguous || !d.Doubtful && t.after == nil && t.mayBeAnothers(e, d)
+	b.Ambiguous = d.Ambiguous || t.maybeEarlier || !d.Doubtful && t.after == nil && t.mayBeAnothers(e, d)
 	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)

@@ -18,6 +18,7 @@ import (
 // takesRecollection reports whether the recollection is the base of the write. In an inferred session it is, unless the write's content
 // shows that the write was made from a revision which the session has seen since the start.
 func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) bool {
+	t.maybeEarlier = false
 	switch {
 	case e == nil || e.Recollection == nil || t.Explicit.Known():
 		return false
@@ -30,31 +31,13 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 	case e.Recollection.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
 		return false
 	}
-	recent := false
-	if t.extends, recent = recentBase(e, t.Sent); recent {
+	if t.maybeEarlier = isRecent(e, t.Sent); t.maybeEarlier {
 		return false
 	}
 	if !t.s.dryRun {
 		e.Recollection.Left--
 	}
 	return true
-}
-
-// reserveExtended makes t.extends the base: a revision whose content is all in the write. The base stays in reach of another client that
-// has read the revision since the start, because this write's client may have read it before the start.
-func (t *selection) reserveExtended(e *viewcache.Entry, b *Base) {
-	if i := viewcache.Find(e.Reads, t.extends.Numbers); i >= 0 && !t.s.dryRun {
-		e.Shared = true
-		if r := &e.Reads[i]; r.Count > 1 {
-			r.Take(t.program)
-			r.Count--
-		} else {
-			t.sh.RetireRead(e, i)
-		}
-	}
-	t.reserveGuard(e, note.Note{Numbers: t.extends.Numbers, Clients: 2}, b)
-	b.View, b.Stored, b.Doubtful = t.extends.data, t.extends.data, false
-	b.claim.sent, b.claim.stored, b.claim.Doubt = b.View, b.View, false
 }
 
 // reserveRecollection makes the recollection the base.

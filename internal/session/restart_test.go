@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/note"
+	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
 
@@ -165,6 +166,31 @@ func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
 		}
 		b.Release()
 	}
+}
+
+// TestAnOlderRevisionThatAWriteHoldsIsNotItsBase: the write changes its own value, so it doesn't hold all of its base. It holds everything
+// of an older revision, and more. Counted from that one, the change of before would count twice.
+func TestAnOlderRevisionThatAWriteHoldsIsNotItsBase(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	s.Read(pool, ref, rev(4, `{"n":1}`), s.Epoch())
+	s = p.next()
+	s.o.Rank = rank.Likeliest
+	put := func(sent string, n int64, stored string, base int64) {
+		t.Helper()
+		b := take(t, s, pool, sent)
+		want(t, b, KindRead, base)
+		if !b.Ambiguous || b.Doubtful {
+			t.Errorf("ambiguous=%v doubtful=%v", b.Ambiguous, b.Doubtful)
+		}
+		b.Commit(Ack{Stored: rev(n, stored), Sent: []byte(sent)})
+		s.Read(pool, ref, rev(n, stored), s.Epoch())
+	}
+	s.Read(pool, ref, rev(5, `{"n":2,"a":1}`), s.Epoch())
+	s.Read(pool, ref, rev(5, `{"n":2,"a":1}`), s.Epoch())
+	put(`{"n":3,"a":1,"first":1}`, 6, `{"n":3,"a":1,"first":1}`, 5)
+	put(`{"n":3,"a":1,"second":1}`, 7, `{"n":4,"a":1,"first":1,"second":1}`, 5)
+	put(`{"n":4,"a":1,"first":2}`, 8, `{"n":5,"a":1,"first":2,"second":1}`, 6)
 }
 
 func TestRefusalsForWhatIsRecalledAreBounded(t *testing.T) {

@@ -35,7 +35,7 @@ type selection struct {
 	arrived      uint64          // the order of the newest read when it first did
 	now          int64
 
-	extends seenBody // a revision whose content is all in the write, if the base may be a recollection; zero: none
+	maybeEarlier bool // only the content tells that the write was made from what was seen since the start
 
 	after *left // what the write before it in its series has left; nil: it is in no series, or that isn't known
 

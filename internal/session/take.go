@@ -132,10 +132,6 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		t.reserveRecollection(e, b)
 		return nil, nil
 	}
-	if t.extends.Numbers.Known() {
-		t.reserveExtended(e, b)
-		return nil, nil
-	}
 	d := choice.Choose(&k, &t.Request)
 	t.noteCrowd(e, &k, d.Action)
 	switch d.Action {

@@ -24,6 +24,10 @@ func (r *request) write(p *process) {
 		r.pass(p, b)
 		return
 	}
+	if b.Doubtful {
+		r.guard(p, b)
+		return
+	}
 	sent, err := r.made(b.View)
 	if err != nil {
 		r.refuse(b, err)

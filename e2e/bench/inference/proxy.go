@@ -47,6 +47,10 @@ type proxy struct {
 	alone  bool             // see Config
 	viewer identity.Program // which only looks
 
+	draining bool       // the process is about to end: requests wait outside for the next one
+	underway int        // requests inside
+	outside  []*process // that wait
+
 	working int // workers that haven't made all of their changes
 }
 
@@ -83,6 +87,7 @@ func (x *proxy) restart(c *Config) {
 		Left:   func(ctx context.Context) bool { return ctx.(*request).left },
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
+		Notes:  c.notes,
 	})
 	x.store.Wrote(session.Credentials{}, ref.Index)
 }
@@ -105,6 +110,8 @@ func sessionOf(m marks) session.Session {
 
 // get reads the document.
 func (x *proxy) get(p *process, by marks) doc.Revision {
+	x.enter(p)
+	defer x.leave()
 	store := x.store
 	at, ticket := store.Epoch(), store.Ticket()
 	p.sleep(x.w.about(x.trip / 2))
@@ -113,6 +120,17 @@ func (x *proxy) get(p *process, by marks) doc.Revision {
 	store.ReadWithTicket(sessionOf(by), ref, rev, at, ticket)
 	return rev
 }
+
+// enter waits for a process that takes the request.
+func (x *proxy) enter(p *process) {
+	for x.draining {
+		x.outside = append(x.outside, p)
+		p.park()
+	}
+	x.underway++
+}
+
+func (x *proxy) leave() { x.underway-- }
 
 // request is one request to write, and its context.
 type request struct {
@@ -167,6 +185,8 @@ func (x *proxy) put(client *process, sent, upsert []byte, by marks, tr *truth) *
 
 func (r *request) run(p *process) {
 	x := r.proxy
+	x.enter(p)
+	defer x.leave()
 	p.sleep(x.w.about(x.trip / 10))
 	if b, ok := r.take(p); ok {
 		r.base = &b
@@ -219,8 +239,25 @@ func (x *proxy) delay(p *process) {
 // refuse ends a write that can't be done.
 func (r *request) refuse(b *session.Base, err error) {
 	r.proxy.tally.Refused++
-	r.proxy.tally.Errors = append(r.proxy.tally.Errors, err)
+	if err != nil {
+		r.proxy.tally.Errors = append(r.proxy.tally.Errors, err)
+	}
 	b.Release()
+}
+
+// guard has the engine do what the request says under the guard of its base. What conflicts is refused.
+func (r *request) guard(p *process, b *session.Base) {
+	x := r.proxy
+	x.delay(p)
+	before := x.engine.Revision
+	if !x.engine.put(r.sent, b.Numbers) {
+		r.refuse(b, nil)
+		return
+	}
+	r.doc.Sent, r.draft.Body = r.sent, r.sent
+	r.acknowledge(before, x.engine.Revision)
+	p.sleep(x.w.about(x.trip / 2))
+	b.NoteAnswer()
 }
 
 // overrides reports whether what is sent is a part that says the same whatever its base is. That is the engine's.

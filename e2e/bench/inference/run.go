@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/note"
 	"optimist/internal/rank"
 )
 
@@ -55,6 +56,8 @@ type Config struct {
 	Memory int64
 	// Rank takes the place of the product's ranking.
 	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
+
+	notes note.Notebook // that processes leave to each other; nil: none
 }
 
 // Programs says which programs the clients are.
