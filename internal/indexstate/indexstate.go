@@ -95,6 +95,7 @@ func (t *Indices[W]) add(name string, now int64) *Index[W] {
 	ix := &Index[W]{in: t, name: name, clients: &clients[W]{}}
 	ix.used.Store(now)
 	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
+	ix.replaced.Store(t.others.replaced.Load())
 	m := maps.Clone(*t.byName.Load())
 	m[name] = ix
 	t.byName.Store(&m)
@@ -134,8 +135,8 @@ func (t *Indices[W]) DropAll() {
 }
 
 // drop begins a new epoch, in which the index has a new incarnation for its owner o and for all who may share it. Whoever sees the epoch
-// sees what it drops, so that nothing gets in between the two.
-func (ix *Index[W]) drop(o Owner) Epoch {
+// sees what it drops, so that nothing gets in between the two. renewed says that the new incarnation was there before.
+func (ix *Index[W]) drop(o Owner, renewed bool) Epoch {
 	t, root := ix.in, ix
 	if ix.root != nil {
 		root = ix.root
@@ -146,14 +147,22 @@ func (ix *Index[W]) drop(o Owner) Epoch {
 	}
 	forks := root.fork(spared)
 	n := t.epoch.Load() + 1
-	raise(&root.dropped, n)
+	root.end(n, renewed)
 	for owner, f := range forks {
 		if !slices.Contains(spared, owner) {
-			raise(&f.dropped, n)
+			f.end(n, renewed)
 		}
 	}
 	t.epoch.Store(n)
 	return Epoch(n)
+}
+
+// end ends the incarnation that is known.
+func (ix *Index[W]) end(at uint64, renewed bool) {
+	if !renewed {
+		raise(&ix.replaced, at)
+	}
+	raise(&ix.dropped, at)
 }
 
 // fork gives owners states of their own, as they are now, and returns those of all who have one.
@@ -173,6 +182,7 @@ func (ix *Index[W]) fork(owners []Owner) map[Owner]*Index[W] {
 		if all[o] == nil && len(all) < maxForks {
 			f := &Index[W]{in: ix.in, root: ix, clients: ix.clients}
 			f.dropped.Store(ix.dropped.Load())
+			f.replaced.Store(ix.replaced.Load())
 			f.first.Store(ix.first.Load())
 			f.wrote.Store(ix.wrote.Load())
 			f.acknowledged.Store(ix.acknowledged.Load())
@@ -203,7 +213,8 @@ type Index[W comparable] struct {
 	root         *Index[W] // of a fork: what it was forked from
 	forks        atomic.Pointer[map[Owner]*Index[W]]
 	dropped      atomic.Uint64
-	first        atomic.Int64 // time of the first read + 1
+	replaced     atomic.Uint64 // as dropped, but for renewals
+	first        atomic.Int64  // time of the first read + 1
 	wrote        atomic.Bool
 	used         atomic.Int64
 	acknowledged atomic.Uint64
@@ -223,21 +234,28 @@ type clients[W comparable] struct {
 // so that no older data gets in beside newer data.
 func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
 
+// IsRenewed reports whether what was asked for in the epoch at may be an answer of the incarnation that is there now, although Gone is
+// later: what ended that epoch were only renewals.
+func (ix *Index[W]) IsRenewed(at Epoch) bool {
+	return at >= Epoch(max(ix.replaced.Load(), ix.in.floor.Load()))
+}
+
 // Drop begins a new incarnation of the index for its owner, and for all who may share it.
 func (ix *Index[W]) Drop(o Owner) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
-	ix.drop(o)
+	ix.drop(o, false)
 }
 
-// Renew is Drop, unless a new incarnation has begun since gone. It returns the epoch at which that began.
+// Renew is Drop, unless a new incarnation has begun since gone. It returns the epoch at which that began. It is for those who have seen an
+// answer of the new incarnation: what others have asked for at that time may be of that, too.
 func (ix *Index[W]) Renew(o Owner, gone Epoch) (at Epoch, renewed bool) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
 	if at = ix.Gone(); at != gone {
 		return at, false
 	}
-	return ix.drop(o), true
+	return ix.drop(o, true), true
 }
 
 // Wrote notes a write other than a create: bodies read from the index are worth keeping.
@@ -257,9 +275,7 @@ func (ix *Index[W]) Missing(o Owner, ticket uint64) bool {
 	if !known || ticket <= ix.acknowledged.Load() {
 		return false
 	}
-	if _, renewed := ix.Renew(o, ix.Gone()); !renewed {
-		return false
-	}
+	ix.Drop(o)
 	ix.first.Store(0)
 	ix.wrote.Store(ix == &ix.in.others)
 	return true

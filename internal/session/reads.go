@@ -75,6 +75,7 @@ func (r *reading) into(own bool) bool {
 	defer r.sh.mu.Unlock()
 	gone := r.ix.Gone()
 	e := r.sh.Get(r.k, gone, r.now)
+	r.overtaken(e, gone)
 	if r.void(e, gone) {
 		return true
 	}
@@ -117,6 +118,23 @@ func (r *reading) into(own bool) bool {
 	e.MadeBy(r.program, r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
+}
+
+// overtaken is for a read that was under way when another one showed that the index is a new one. It may be of either index. If it shows a
+// revision that is known of the new one, it is of that. Else its numbers can guard a write, which then does no harm in either, but what it
+// shows is no base: unless the session has a better one, the read counts as one of numbers.
+func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
+	if r.at >= gone || !r.rev.Known() || !r.ix.IsRenewed(r.at) {
+		return
+	}
+	b := r.sh.DocumentOf(r.k, e, gone).Find(r.rev.Numbers)
+	if b == nil || !bytes.Equal(b.Data, r.rev.Source) {
+		if e != nil && !r.k.Session.IsNamed() {
+			return
+		}
+		r.rev.Source = nil
+	}
+	r.at = gone
 }
 
 // void reports whether the read can't be a base of the session. The entry may be nil.

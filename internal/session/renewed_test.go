@@ -154,6 +154,30 @@ func TestAReadOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T)
 	}
 }
 
+// TestReadsThatWereUnderWayWhenANewIndexWasNoticed: several clients read at once, after the index was made anew. The first answer shows
+// that. The others are of the new index, too, although they were asked for before.
+func TestReadsThatWereUnderWayWhenANewIndexWasNoticed(t *testing.T) {
+	s, _ := newTest(t)
+	s.ReadWithTicket(one, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ticket())
+	write(t, s, one, 8, `{"a":2}`)
+	before, tickets := s.Epoch(), [...]uint64{s.Ticket(), s.Ticket(), s.Ticket(), s.Ticket()}
+	for i, sess := range []Session{one, two, pool} {
+		s.ReadWithTicket(sess, ref, rev(0, `{"x":1}`), before, tickets[i])
+	}
+	s.ReadWithTicket(two, at(1), rev(1, `{"y":1}`), before, tickets[3])
+	for _, sess := range []Session{one, two, pool} {
+		b := take(t, s, sess, `{"x":1,"mine":1}`)
+		if want(t, b, KindRead, 0); string(b.View) != `{"x":1}` {
+			t.Errorf("the client has read {\"x\":1}, and its base is %s", b.View)
+		}
+		b.Release()
+	}
+	b, _ := s.Take(ended(), two, at(1), nil)
+	if want(t, b, KindRead, 1); b.View != nil {
+		t.Errorf("%s may have been read in the old index", b.View)
+	}
+}
+
 func TestAnAnswerOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T) {
 	for name, before := range map[string]bool{"began after the other's answer": false, "began before it": true} {
 		t.Run(name, func(t *testing.T) {
