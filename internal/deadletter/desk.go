@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"optimist/internal/hook"
-	"optimist/internal/obs"
 )
 
 // Desk takes letters in, and hands them out: to the store, or, while that is away, to the folder, from where it moves them when the
@@ -90,7 +89,7 @@ func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 		return "", err
 	}
 	if errors.Is(err, ErrUnsure) { // it may be there twice, and then be replayed twice
-		l.State, l.Last = Doubtful, &Replay{At: now, Reason: "never replayed; but it may be in the store a second time: " + err.Error()}
+		l.State, l.Last = Doubtful, d.note("never replayed; but it may be in the store a second time: "+err.Error())
 	}
 	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); failed != nil {
 		d.o.Kept.Call(l.Reason, nowhere)
@@ -119,70 +118,6 @@ func (d *Desk) store(ctx context.Context, l *Letter) error {
 		return nil
 	}
 	return err
-}
-
-// Move moves letters from the folder to the store, whenever there are some, until ctx ends. Those that an earlier process has left come
-// first.
-func (d *Desk) Move(ctx context.Context) {
-	if d.o.Folder == nil {
-		return
-	}
-	away := false
-	for {
-		err := d.moveAll(ctx)
-		switch {
-		case err != nil && !away:
-			d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
-		case err == nil && away:
-			d.o.Log.Info("the dead letters of the folder are in the store")
-		}
-		away = err != nil
-		again := d.wake
-		var later <-chan time.Time
-		if away {
-			later, again = time.After(d.o.Again), nil
-		}
-		select {
-		case <-again:
-		case <-later:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// moveAll moves what is in the folder now. A letter that somebody replays stays until that has ended.
-func (d *Desk) moveAll(ctx context.Context) error {
-	var q Query
-	for {
-		list, err := d.o.Folder.List(ctx, &q)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		for _, s := range list {
-			q.After = s.ID
-			if err := d.move(ctx, s.ID); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (d *Desk) move(ctx context.Context, id string) error {
-	d.moves.Lock()
-	defer d.moves.Unlock()
-	l, at, err := d.o.Folder.Get(ctx, id)
-	switch {
-	case errors.Is(err, ErrNoLetter), err == nil && l.State == Replaying && !d.lapsed(l):
-		return nil
-	case err != nil:
-		return err
-	}
-	// There already: from an earlier try whose answer was lost.
-	if err := d.store(ctx, l); err != nil && !errors.Is(err, ErrTaken) {
-		return err
-	}
-	return ignore(d.o.Folder.Delete(ctx, id, at), ErrNoLetter)
 }
 
 // lapsed reports whether the replay of a letter is given up: whoever replayed it is gone.
@@ -242,9 +177,9 @@ func (d *Desk) List(ctx context.Context, q *Query) (*Listed, error) {
 	return page, nil
 }
 
-// judged is a letter with the state that a lapsed replay leaves.
+// judged is a letter with the state that a lapsed replay, or an unfinished move, leaves.
 func (d *Desk) judged(l *Letter) *Letter {
-	if !d.lapsed(l) {
+	if !d.lapsed(l) && (l.State != Waiting || d.o.Folder == nil || !d.o.Folder.isLeaving(l.ID)) {
 		return l
 	}
 	doubtful := *l
@@ -279,7 +214,7 @@ func (d *Desk) Get(ctx context.Context, id string) (*Letter, error) {
 func (d *Desk) Delete(ctx context.Context, id string) error {
 	d.moves.Lock()
 	defer d.moves.Unlock()
-	store, l, at, err := d.place(ctx, id)
+	store, l, at, err := d.settled(ctx, id)
 	switch {
 	case err != nil:
 		return err

@@ -14,7 +14,8 @@ import (
 )
 
 // Folder keeps each letter in a file of its own: it is written whole beside its place, and gets there by a rename, so that a file in
-// the folder is always a letter. A letter that is deleted takes no room: nothing has to be rotated.
+// the folder is always a letter. A letter that is deleted takes no room: nothing has to be rotated. The file's name says whether the letter
+// is about to be moved, because a name can be changed on a full disk.
 //
 // One process has a folder for itself. Other proxies don't see its letters.
 type Folder struct {
@@ -33,10 +34,12 @@ type kept struct {
 	*Letter
 	revision int64
 	size     int64
+	leaving  bool // it may be in the store already
 }
 
 const (
 	letterSuffix = ".json"
+	leaveSuffix  = ".leaving"
 	freshPrefix  = "new-"
 )
 
@@ -92,6 +95,9 @@ func (f *Folder) read() (damaged []string, err error) {
 	for _, e := range entries {
 		name := e.Name()
 		id, isLetter := strings.CutSuffix(name, letterSuffix)
+		if !isLetter {
+			id, isLetter = strings.CutSuffix(name, leaveSuffix)
+		}
 		switch {
 		case strings.HasPrefix(name, freshPrefix):
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
@@ -107,6 +113,7 @@ func (f *Folder) read() (damaged []string, err error) {
 				damaged = append(damaged, name)
 				continue
 			}
+			f.letters[id] = kept{leaving: strings.HasSuffix(name, leaveSuffix)}
 			f.note(l, int64(len(text)))
 		}
 	}
@@ -116,8 +123,9 @@ func (f *Folder) read() (damaged []string, err error) {
 // note keeps what is known of a letter that has been stored.
 func (f *Folder) note(l *Letter, size int64) Revision {
 	f.revision++
-	f.bytes += size - f.letters[l.ID].size
-	f.letters[l.ID] = kept{Letter: l.summary(), revision: f.revision, size: size}
+	was := f.letters[l.ID]
+	f.bytes += size - was.size
+	f.letters[l.ID] = kept{Letter: l.summary(), revision: f.revision, size: size, leaving: was.leaving}
 	return Revision{n: f.revision}
 }
 
@@ -138,7 +146,46 @@ func (f *Folder) Held() (letters int, bytes int64) {
 	return len(f.letters), f.bytes
 }
 
-func (f *Folder) path(id string) string { return filepath.Join(f.dir, id+letterSuffix) }
+// path is where the file of a letter is. f.mu is held.
+func (f *Folder) path(id string) string {
+	if f.letters[id].leaving {
+		return filepath.Join(f.dir, id+leaveSuffix)
+	}
+	return filepath.Join(f.dir, id+letterSuffix)
+}
+
+// Leave notes, so that it outlives the process, that a letter is about to be moved to the store; or, with false, that it isn't there. It
+// reports whether that was noted before.
+func (f *Folder) Leave(id string, at Revision, leaving bool) (before bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.at(id, at); err != nil {
+		return false, err
+	}
+	is := f.letters[id]
+	if is.leaving == leaving {
+		return leaving, nil
+	}
+	from := f.path(id)
+	before, is.leaving = is.leaving, leaving
+	f.letters[id] = is
+	if err := os.Rename(from, f.path(id)); err != nil {
+		is.leaving = before
+		f.letters[id] = is
+		return before, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if err := f.sync(); err != nil {
+		return before, fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return before, nil
+}
+
+// isLeaving reports whether a letter may be in the store already.
+func (f *Folder) isLeaving(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.letters[id].leaving
+}
 
 // Put implements Store.
 func (f *Folder) Put(_ context.Context, l *Letter, in Revision) (Revision, error) {

@@ -47,6 +47,8 @@ type Letter struct {
 	State   State   `json:"state"`
 	Replays int     `json:"replays,omitempty"`
 	Last    *Replay `json:"last_replay,omitempty"`
+	// Arriving says that a process is about to move the letter to the store from its folder. Until that is done, the store's is doubtful.
+	Arriving bool `json:"arriving,omitempty"`
 }
 
 // Request is the client's, without credentials.

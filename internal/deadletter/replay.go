@@ -79,7 +79,7 @@ type claimed struct {
 func (d *Desk) claim(ctx context.Context, id string, allow Allow) (c *claimed, done *Result, err error) {
 	d.moves.Lock()
 	defer d.moves.Unlock()
-	store, l, at, err := d.place(ctx, id)
+	store, l, at, err := d.settled(ctx, id)
 	switch {
 	case errors.Is(err, ErrNoLetter):
 		return nil, &Result{ID: id, Result: Missing, Reason: err.Error()}, nil
@@ -96,7 +96,7 @@ func (d *Desk) claim(ctx context.Context, id string, allow Allow) (c *claimed, d
 			Reason: "the engine hasn't said that its client may write this: look at it first (unchecked)"}, nil
 	}
 	now := *l
-	now.State, now.Replays, now.Last = Replaying, l.Replays+1, &Replay{At: d.o.Now().UTC().Truncate(time.Millisecond)}
+	now.State, now.Replays, now.Last, now.Arriving = Replaying, l.Replays+1, d.note(""), false
 	at, err = store.Put(ctx, &now, at)
 	switch {
 	case errors.Is(err, ErrTaken), errors.Is(err, ErrNoLetter):

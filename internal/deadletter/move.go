@@ -1,0 +1,163 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"optimist/internal/obs"
+)
+
+// Move moves letters from the folder to the store, whenever there are some, until ctx ends. Those that an earlier process has left come
+// first.
+func (d *Desk) Move(ctx context.Context) {
+	if d.o.Folder == nil {
+		return
+	}
+	away := false
+	for {
+		err := d.moveAll(ctx)
+		switch {
+		case err != nil && !away:
+			d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
+		case err == nil && away:
+			d.o.Log.Info("the dead letters of the folder are in the store")
+		}
+		away = err != nil
+		again := d.wake
+		var later <-chan time.Time
+		if away {
+			later, again = time.After(d.o.Again), nil
+		}
+		select {
+		case <-again:
+		case <-later:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// moveAll moves what is in the folder now. A letter that somebody replays stays until that has ended.
+func (d *Desk) moveAll(ctx context.Context) error {
+	var q Query
+	for {
+		list, err := d.o.Folder.List(ctx, &q)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, s := range list {
+			q.After = s.ID
+			if err := d.move(ctx, s.ID); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// move moves one letter, so that whatever ends it halfway, no two letters are left that both wait to be replayed:
+//
+//  1. The folder notes that the letter is leaving.
+//  2. The store gets it as a doubtful one. If this arrives late, the letter is doubtful there.
+//  3. The store gets it as it is, under the guard of step 2.
+//  4. The folder deletes it.
+//
+// If the note of step 1 is found later, and the store doesn't show the letter, somebody may have replayed it from there: it is doubtful.
+func (d *Desk) move(ctx context.Context, id string) error {
+	d.moves.Lock()
+	defer d.moves.Unlock()
+	return d.moveOne(ctx, id)
+}
+
+// moveOne is move for who holds d.moves.
+func (d *Desk) moveOne(ctx context.Context, id string) error {
+	l, at, err := d.o.Folder.Get(ctx, id)
+	switch {
+	case errors.Is(err, ErrNoLetter), err == nil && l.State == Replaying && !d.lapsed(l):
+		return nil
+	case err != nil:
+		return err
+	}
+	before, err := d.o.Folder.Leave(id, at, true)
+	switch {
+	case err != nil:
+		return err
+	case before:
+		err = d.goOn(ctx, l, nil)
+	default:
+		err = d.hand(ctx, l)
+		if err != nil && !errors.Is(err, ErrUnsure) { // it isn't there, and won't be
+			_, noted := d.o.Folder.Leave(id, at, false)
+			err = errors.Join(err, noted)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return ignore(d.o.Folder.Delete(ctx, id, at), ErrNoLetter)
+}
+
+// hand brings a letter to the store that was never sent there. Of an error without ErrUnsure, nothing is left there.
+func (d *Desk) hand(ctx context.Context, l *Letter) error {
+	first := *l
+	if first.Arriving = l.State == Waiting; first.Arriving {
+		first.State, first.Last = Doubtful, d.note("it is being moved from the folder of another process")
+	}
+	at, err := d.o.Store.Put(ctx, &first, Revision{})
+	switch {
+	case errors.Is(err, ErrUnsure):
+		return d.goOn(ctx, l, err)
+	case errors.Is(err, ErrTaken): // when it was kept, the store's answer was lost
+		return nil
+	case err != nil || !first.Arriving:
+		return err
+	}
+	return d.arrive(ctx, l, at)
+}
+
+// goOn goes on with a move that was begun. just is why this process doesn't know how far it has come; nil: it was begun before, perhaps by
+// an earlier process.
+func (d *Desk) goOn(ctx context.Context, l *Letter, just error) error {
+	there, at, err := d.o.Store.Get(ctx, l.ID)
+	switch {
+	case errors.Is(err, ErrNoLetter) && just != nil: // it may arrive yet
+		return just
+	case errors.Is(err, ErrNoLetter):
+		lost := *l
+		lost.State, lost.Last = Doubtful, d.note("its move to the store was broken off: it may have been replayed there")
+		_, err = d.o.Store.Put(ctx, &lost, Revision{})
+		return ignore(err, ErrTaken)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	case there.Arriving:
+		return d.arrive(ctx, l, at)
+	}
+	return nil
+}
+
+// arrive is the last step in the store: the letter is there as it was. If somebody has changed it since, it stays so.
+func (d *Desk) arrive(ctx context.Context, l *Letter, at Revision) error {
+	_, err := d.o.Store.Put(ctx, l, at)
+	switch {
+	case errors.Is(err, ErrTaken), errors.Is(err, ErrNoLetter):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return nil
+}
+
+func (d *Desk) note(reason string) *Replay {
+	return &Replay{At: d.o.Now().UTC().Truncate(time.Millisecond), Reason: reason}
+}
+
+// settled is place for who changes the letter. Of a letter that may be in the store already, it ends the move first.
+func (d *Desk) settled(ctx context.Context, id string) (Store, *Letter, Revision, error) {
+	if d.o.Folder != nil && d.o.Folder.isLeaving(id) {
+		if err := d.moveOne(ctx, id); err != nil {
+			return nil, nil, Revision{}, err
+		}
+	}
+	return d.place(ctx, id)
+}
