@@ -105,7 +105,7 @@ func (c *lettersList) write(out, table io.Writer, l *deadletter.Letter, n int) e
 	if n == 0 {
 		fmt.Fprintln(table, "ID\tKEPT\tSTATE\tREASON\tRULE\tWRITE\tDETAIL")
 	}
-	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, seconds(l.At), l.State, l.Reason, l.Rule,
+	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable.Word(l.ID), seconds(l.At), l.State, l.Reason, l.Rule,
 		printable.Word(l.Request.Method+" "+l.Request.Target), printable.Word(shortened(l.Detail)))
 	return nil
 }
@@ -140,10 +140,10 @@ func (c *lettersShow) Run(p *process) error {
 
 // letterPath is a letter's path on the admin listener.
 func letterPath(command, id string) (string, error) {
-	if id == "" || strings.Trim(id, "0123456789abcdef") != "" {
+	if id == "" || strings.ContainsAny(id[:1], "._") || strings.Contains(id, "/") { // others may be of what is no letter of ours
 		return "", usageError("optimist %s: %q is no id of a dead letter; `optimist dead-letters list` has them", command, id)
 	}
-	return lettersPath + "/" + id, nil
+	return lettersPath + "/" + url.PathEscape(id), nil
 }
 
 type lettersReplay struct {
@@ -302,7 +302,7 @@ func (r *lettersRun) count(out io.Writer, one *deadletter.Result) {
 	if one.Result == deadletter.Replayed || one.Result == "deleted" {
 		return
 	}
-	fmt.Fprintf(out, "%s: %s: %s\n", one.ID, one.Result, printable.Line(one.Reason))
+	fmt.Fprintf(out, "%s: %s: %s\n", printable.Word(one.ID), one.Result, printable.Line(one.Reason))
 }
 
 // tell prints what was done so far.

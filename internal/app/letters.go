@@ -82,7 +82,7 @@ func (a *App) openLetterFolder(c *config.Config) error {
 		return nil
 	}
 	for _, name := range damaged {
-		a.log.Error("a file in the folder of dead letters is none, or is damaged: it stays as it is", obs.KeyFile, name)
+		a.log.Error("a file in the folder of dead letters can't be read: it stays until the letter is deleted", obs.KeyFile, name)
 	}
 	if n, _ := f.Held(); n > 0 {
 		a.log.Info("dead letters are in the folder", obs.KeyCount, n)

@@ -17,6 +17,8 @@ type Desk struct {
 	o     Options
 	wake  chan struct{} // something is in the folder
 	moves sync.Mutex    // held by who moves a letter, or changes one that may be moved
+
+	damaged map[string]string // letters in the folder that the log has, and why they can't be read. Guarded by moves
 }
 
 // Options are what a Desk needs. Store is required.
@@ -53,7 +55,7 @@ func NewDesk(o Options) *Desk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, wake: make(chan struct{}, 1)}
+	return &Desk{o: o, wake: make(chan struct{}, 1), damaged: map[string]string{}}
 }
 
 // Where a letter was kept.
@@ -171,8 +173,8 @@ func (d *Desk) List(ctx context.Context, q *Query) (*Listed, error) {
 	for i, l := range page.Letters {
 		page.Letters[i] = d.judged(l)
 	}
-	if full {
-		page.Next = page.Letters[len(page.Letters)-1].ID
+	if last := len(page.Letters) - 1; full && page.Letters[last].ID > q.After { // the id of a damaged one may stand elsewhere
+		page.Next = page.Letters[last].ID
 	}
 	return page, nil
 }
@@ -187,9 +189,12 @@ func (d *Desk) judged(l *Letter) *Letter {
 	return &doubtful
 }
 
+// maxID is how long an id may be in the engine, also one that isn't ours.
+const maxID = 512
+
 // place finds a letter, in the folder first: there it is until it is in the store.
 func (d *Desk) place(ctx context.Context, id string) (Store, *Letter, Revision, error) {
-	if !validID(id) {
+	if id == "" || len(id) > maxID {
 		return nil, nil, Revision{}, ErrNoLetter
 	}
 	if d.o.Folder != nil {

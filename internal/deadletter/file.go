@@ -55,7 +55,7 @@ func (f *Folder) Exists() bool {
 	return err == nil
 }
 
-// Open opens the folder unless it is open. It makes it if it isn't there. damaged are the files that are no letters; they stay.
+// Open opens the folder unless it is open. It makes it if it isn't there. damaged are the files of letters that can't be read.
 // filelock.ErrInUse reports that another process has it.
 func (f *Folder) Open() (damaged []string, err error) {
 	f.mu.Lock()
@@ -87,7 +87,7 @@ func (f *Folder) open() (damaged []string, err error) {
 }
 
 // read finds the letters that an earlier process has left. A file that was being written when that ended is nobody's letter.
-func (f *Folder) read() (damaged []string, err error) {
+func (f *Folder) read() (broken []string, err error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return nil, err
@@ -105,19 +105,18 @@ func (f *Folder) read() (damaged []string, err error) {
 			}
 		case isLetter && validID(id):
 			text, err := os.ReadFile(filepath.Join(f.dir, name))
+			l := decodeAs(id, text)
 			if err != nil {
-				return nil, err
+				l = damaged(id, err)
 			}
-			l, err := decode(text)
-			if err != nil || l.ID != id {
-				damaged = append(damaged, name)
-				continue
+			if l.State == Damaged {
+				broken = append(broken, name)
 			}
 			f.letters[id] = kept{leaving: strings.HasSuffix(name, leaveSuffix)}
 			f.note(l, int64(len(text)))
 		}
 	}
-	return damaged, nil
+	return broken, nil
 }
 
 // note keeps what is known of a letter that has been stored.
@@ -265,11 +264,21 @@ func (f *Folder) Get(_ context.Context, id string) (*Letter, Revision, error) {
 		return nil, Revision{}, ErrNoLetter
 	}
 	text, err := os.ReadFile(f.path(id))
-	if err != nil {
-		return nil, Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // somebody has removed it
+		f.forget(id)
+		return nil, Revision{}, ErrNoLetter
+	case err != nil:
+		is.Letter = damaged(id, err)
+		f.letters[id] = is
+		return is.Letter, Revision{n: is.revision}, nil
 	}
-	l, err := decode(text)
-	return l, Revision{n: is.revision}, err
+	l := decodeAs(id, text)
+	if l.State == Damaged && is.State != Damaged {
+		is.Letter = l
+		f.letters[id] = is
+	}
+	return l, Revision{n: is.revision}, nil
 }
 
 // List implements Store.
@@ -285,6 +294,11 @@ func (f *Folder) List(_ context.Context, q *Query) ([]*Letter, error) {
 	return q.page(found), nil
 }
 
+func (f *Folder) forget(id string) {
+	f.bytes -= f.letters[id].size
+	delete(f.letters, id)
+}
+
 // Delete implements Store.
 func (f *Folder) Delete(_ context.Context, id string, at Revision) error {
 	f.mu.Lock()
@@ -295,8 +309,7 @@ func (f *Folder) Delete(_ context.Context, id string, at Revision) error {
 	if err := os.Remove(f.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	f.bytes -= f.letters[id].size
-	delete(f.letters, id)
+	f.forget(id)
 	if err := f.sync(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	}

@@ -195,8 +195,7 @@ func (x *Index) Get(ctx context.Context, id string) (*Letter, Revision, error) {
 		return nil, Revision{}, readFailure(a)
 	}
 	doc := gjson.ParseBytes(a.Body)
-	l, err := decode([]byte(doc.Get("_source").Raw))
-	return l, revisionOf(doc), err
+	return decodeAs(id, []byte(doc.Get("_source").Raw)), revisionOf(doc), nil
 }
 
 // readFailure is an answer to a read that isn't the one that was asked for.
@@ -230,11 +229,7 @@ func (x *Index) List(ctx context.Context, q *Query) ([]*Letter, error) {
 	}
 	var found []*Letter
 	for _, hit := range gjson.GetBytes(a.Body, "hits.hits").Array() {
-		l, err := decode([]byte(hit.Get("_source").Raw))
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, l)
+		found = append(found, decodeAs(hit.Get("_id").Str, []byte(hit.Get("_source").Raw)))
 	}
 	return found, nil
 }

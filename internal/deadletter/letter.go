@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ const (
 	Waiting   State = "waiting"   // it can be replayed
 	Replaying State = "replaying" // somebody replays it
 	Doubtful  State = "doubtful"  // it may have been written: it is replayed again only if somebody says so
+	Damaged   State = "damaged"   // it can't be read; Detail says why. It can be deleted
 )
 
 // Replay is the last one.
@@ -111,6 +113,32 @@ func decode(text []byte) (*Letter, error) {
 		return nil, fmt.Errorf("%w: format %d, id %.60q; this program knows formats up to %d", ErrLetter, l.Format, l.ID, format)
 	}
 	return l, nil
+}
+
+// decodeAs reads the letter that is stored as id. If it can't be read, the result is a damaged letter.
+func decodeAs(id string, text []byte) *Letter {
+	l, err := decode(text)
+	if err == nil && l.ID != id {
+		err = fmt.Errorf("%w: it is the letter %.60q", ErrLetter, l.ID)
+	}
+	if err != nil {
+		return damaged(id, err)
+	}
+	return l
+}
+
+// damaged is what stands for a letter that can't be read.
+func damaged(id string, err error) *Letter {
+	return &Letter{ID: id, At: timeOf(id), State: Damaged, Detail: err.Error()}
+}
+
+// timeOf is when a letter got its id; zero if it is none of ours.
+func timeOf(id string) time.Time {
+	if !validID(id) {
+		return time.Time{}
+	}
+	ms, _ := strconv.ParseInt(id[:timeDigits], 16, 64) // which validID has checked
+	return time.UnixMilli(ms).UTC()
 }
 
 // summary is the letter without bodies.

@@ -15,16 +15,21 @@ func (d *Desk) Move(ctx context.Context) {
 	if d.o.Folder == nil {
 		return
 	}
-	away := false
+	cause := ""
 	for {
 		err := d.moveAll(ctx)
-		switch {
-		case err != nil && !away:
-			d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
-		case err == nil && away:
+		switch before := cause; {
+		case err != nil:
+			if cause = causeOf(err); cause != before {
+				d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
+			}
+		case before != "":
 			d.o.Log.Info("the dead letters of the folder are in the store")
 		}
-		away = err != nil
+		away := err != nil
+		if !away {
+			cause = ""
+		}
 		again := d.wake
 		var later <-chan time.Time
 		if away {
@@ -39,18 +44,38 @@ func (d *Desk) Move(ctx context.Context) {
 	}
 }
 
-// moveAll moves what is in the folder now. A letter that somebody replays stays until that has ended.
-func (d *Desk) moveAll(ctx context.Context) error {
+// causeOf is which of the stores' errors an error is.
+func causeOf(err error) string {
+	for _, cause := range []error{ErrAway, ErrUnsure, ErrFull, ErrTaken, ErrStore} {
+		if errors.Is(err, cause) {
+			return cause.Error()
+		}
+	}
+	return err.Error()
+}
+
+// maxRefused is how many letters the store may refuse before the others wait, too: it may refuse all.
+const maxRefused = 16
+
+// moveAll moves what is in the folder now. A letter that somebody replays stays until that has ended, and one that can't be read stays
+// until somebody deletes it. If the store refuses a letter, the next ones still have their turn.
+func (d *Desk) moveAll(ctx context.Context) (refused error) {
 	var q Query
-	for {
+	for n := 0; ; {
 		list, err := d.o.Folder.List(ctx, &q)
 		if err != nil || len(list) == 0 {
-			return err
+			return errors.Join(refused, err)
 		}
 		for _, s := range list {
 			q.After = s.ID
-			if err := d.move(ctx, s.ID); err != nil {
+			err := d.move(ctx, s.ID)
+			if n++; err != nil && (!errors.Is(err, ErrStore) || errors.Is(err, ErrUnsure) || n > maxRefused) {
 				return err
+			}
+			if err == nil {
+				n--
+			} else {
+				refused = err
 			}
 		}
 	}
@@ -74,6 +99,9 @@ func (d *Desk) move(ctx context.Context, id string) error {
 func (d *Desk) moveOne(ctx context.Context, id string) error {
 	l, at, err := d.o.Folder.Get(ctx, id)
 	switch {
+	case err == nil && l.State == Damaged:
+		d.tellDamaged(l)
+		return nil
 	case errors.Is(err, ErrNoLetter), err == nil && l.State == Replaying && !d.lapsed(l):
 		return nil
 	case err != nil:
@@ -96,6 +124,14 @@ func (d *Desk) moveOne(ctx context.Context, id string) error {
 		return err
 	}
 	return ignore(d.o.Folder.Delete(ctx, id, at), ErrNoLetter)
+}
+
+// tellDamaged logs, once, that a letter in the folder can't be read. d.moves is held.
+func (d *Desk) tellDamaged(l *Letter) {
+	if d.damaged[l.ID] != l.Detail {
+		d.damaged[l.ID] = l.Detail
+		d.o.Log.Error("a dead letter in the folder can't be read: it stays until it is deleted", obs.KeyFile, l.ID, obs.KeyError, l.Detail)
+	}
 }
 
 // hand brings a letter to the store that was never sent there. Of an error without ErrUnsure, nothing is left there.

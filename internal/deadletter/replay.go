@@ -89,6 +89,8 @@ func (d *Desk) claim(ctx context.Context, id string, allow Allow) (c *claimed, d
 	switch l = d.judged(l); {
 	case l.State == Replaying:
 		return nil, &Result{ID: id, Result: Busy, Reason: "it is being replayed since " + l.Last.At.Format(time.RFC3339)}, nil
+	case l.State == Damaged:
+		return nil, &Result{ID: id, Result: Skipped, Reason: "it can't be read, only deleted (damaged): " + l.Detail}, nil
 	case l.State == Doubtful && !allow.Doubtful:
 		return nil, &Result{ID: id, Result: Skipped, Reason: "it may have been written already: look at the document first (doubtful)"}, nil
 	case !l.Checked && !allow.Unchecked:

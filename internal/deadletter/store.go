@@ -32,9 +32,10 @@ type Store interface {
 	// Put stores a letter in place of a revision; the zero Revision asks that it be new. The letter outlives the process once Put has
 	// returned without an error. Errors: ErrTaken, ErrAway, ErrUnsure, ErrFull, ErrStore.
 	Put(ctx context.Context, l *Letter, in Revision) (Revision, error)
-	// Get gives one letter, as the last Put that anybody's Put, Get or List has seen has left it. Errors: ErrNoLetter, ErrAway, ErrStore.
+	// Get gives one letter, as the last Put that anybody's Put, Get or List has seen has left it. One that can't be read is Damaged. Errors:
+	// ErrNoLetter, ErrAway, ErrStore.
 	Get(ctx context.Context, id string) (*Letter, Revision, error)
-	// List gives letters without bodies, the oldest first, as the last Put has left them.
+	// List gives letters without bodies, the oldest first, as the last Put has left them, and those that can't be read.
 	List(ctx context.Context, q *Query) ([]*Letter, error)
 	// Delete takes a letter out that is at a revision. Errors: ErrNoLetter, ErrTaken, ErrAway, ErrUnsure, ErrStore.
 	Delete(ctx context.Context, id string, at Revision) error
