@@ -24,6 +24,7 @@ var keyed = map[string]struct {
 	"a delete":              {"DELETE", "/%/_doc/1", ``, -1},
 	"a create":              {"PUT", "/%/_create/2", `{"n":1}`, 5},
 	"a document without id": {"POST", "/%/_doc", `{"n":1}`, 5},
+	"a slash and no id":     {"POST", "/%/_doc/", `{"n":1}`, 5},
 	"a bulk":                {"POST", "/%/_bulk", "{\"index\":{}}\n{\"n\":1}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":6}}\n", 6},
 	"a refused create":      {"PUT", "/%/_create/1", `{"n":1}`, 5},
 	"a refused document":    {"PUT", "/%/_doc/1", `{"n":`, 5},

@@ -102,7 +102,9 @@ func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
 	}
 	defer claim.Leave() // whatever happens
 	i.Metrics.Keys.Inc("first")
-	i.dispatch(r)
+	if !i.dispatch(r) {
+		i.forward(r, &substitute{}, nil, nil)
+	}
 	if r.OnAnswer != nil && r.failed != nil && !errors.Is(r.failed, write.ErrUnknownOutcome) {
 		_ = claim.Forget(ctx) // the client left before anything was sent. Else the record stays, and says that nobody knows
 	}
@@ -113,7 +115,8 @@ func (r *request) nameDocument(id string) {
 	op, h := r.Op(), r.Head()
 	query := append(bytes.Clone(uri.Without(nil, op.Query, "op_type")), "&op_type=create"...)
 	h.Method = []byte(http.MethodPut)
-	h.Target = append(append(append(bytes.Clone(op.Path), '/'), id+"?"...), bytes.TrimPrefix(query, []byte("&"))...)
+	path := append(bytes.Clone(bytes.TrimRight(op.Path, "/")), '/')
+	h.Target = append(append(path, id+"?"...), bytes.TrimPrefix(query, []byte("&"))...)
 	api.Parse(h.Method, h.Target, op)
 }
 
