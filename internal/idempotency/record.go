@@ -48,12 +48,6 @@ func (k Key) Under(tokens []int64) Key {
 	return k
 }
 
-// ID is a word that stands for the key, and for the client whose it is.
-func (k Key) ID() string { return k.id }
-
-// DocumentID is an id for the document that a request makes and gives none, as long as those that engines make.
-func (k Key) DocumentID() string { return k.id[:20] }
-
 // NewKey makes the Key of a client, by its credentials or whatever stands for them, for a request of these parts.
 func NewKey(client []byte, key string, request ...[]byte) Key {
 	return Key{id: base64.RawURLEncoding.EncodeToString(digest(client, []byte(key))), fingerprint: hex.EncodeToString(digest(request...))}

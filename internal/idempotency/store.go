@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -68,6 +69,15 @@ type Claim struct {
 	key Key
 	rec record
 }
+
+// Use is a word that stands for this use of the key. All who have a claim of it, the pending ones too, have the same word. After a record
+// has expired, the next use has another one.
+func (c *Claim) Use() string {
+	return base64.RawURLEncoding.EncodeToString(digest([]byte(c.key.id), []byte(c.rec.Owner)))
+}
+
+// DocumentID is an id for the document that the request makes and gives none, as long as those that engines make.
+func (c *Claim) DocumentID() string { return c.Use()[:20] }
 
 // Begin claims the key: with the claim, the caller carries the request out. If the key was used, Begin returns the answer to the first
 // request, and no claim. A pending claim belongs to a request that was begun, and whose end isn't known: with it, the caller may only

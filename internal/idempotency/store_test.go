@@ -146,11 +146,17 @@ func TestWhatWasLeftHereIsUnknown(t *testing.T) {
 func TestRecordsExpire(t *testing.T) {
 	now, e := time.Now(), enginetest.New()
 	s := newStore(e, &now)
+	var uses []string
 	for i := range 5 {
 		c, _, _, err := s.Begin(t.Context(), key(fmt.Sprint(i), "r"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		pending, _, _, err := newStore(e, &now).Begin(t.Context(), key(fmt.Sprint(i), "r"))
+		if err != nil || pending.Use() != c.Use() {
+			t.Error("one use has two names", err)
+		}
+		uses = append(uses, c.Use())
 		_, _ = c.Complete(t.Context(), answer("a"))
 	}
 	if n, err := s.Clean(t.Context()); n != 0 || err != nil {
@@ -161,10 +167,13 @@ func TestRecordsExpire(t *testing.T) {
 	if c == nil || a != nil || pending || err != nil {
 		t.Error("an expired key may be used again:", c, a, pending, err)
 	}
+	if c.Use() == uses[0] || c.DocumentID() == uses[0][:20] {
+		t.Error("its second use is as its first")
+	}
 	if n, err := s.Clean(t.Context()); n != 4 || err != nil {
 		t.Error(n, err)
 	}
-	if status, _ := e.Ask(t, http.MethodGet, "/keys/_doc/"+key("0", "").ID(), ""); status != 200 {
+	if status, _ := e.Ask(t, http.MethodGet, "/keys/_doc/"+key("0", "").id, ""); status != 200 {
 		t.Error("what is used again stays:", status)
 	}
 }

@@ -90,9 +90,9 @@ func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
 		return
 	}
 	if r.Op().Kind == api.IndexAuto {
-		r.nameDocument(key.DocumentID())
+		r.nameDocument(claim.DocumentID())
 	}
-	r.keyed = keyed{claim: claim, mark: mark.IDOf(key.ID())}
+	r.keyed = keyed{claim: claim, mark: mark.IDOf(claim.Use())}
 	r.OnAnswer = func(status int, fields []wire.Field, body []byte) (int, []wire.Field, []byte) {
 		return i.record(ctx, claim, idempotency.Answer{Status: status, Fields: fields, Body: body})
 	}
