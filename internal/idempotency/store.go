@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
@@ -46,7 +48,13 @@ type Store struct {
 
 	own    *es.OwnIndex
 	active sync.Map // ids of the records whose requests are under way here
+	// idle are, by the ids of records, owners for which nothing was carried out. A record of such an owner may still arrive: the next request
+	// with the key has the same owner, and so the record is its own.
+	idle *lru.Cache[string, string]
 }
+
+// maxIdle bounds how many of them are known. If one is forgotten, and its record arrives, the key can't be used any more.
+const maxIdle = 4096
 
 // New makes a Store. The index is made by the first request that needs it.
 func New(o Options) *Store {
@@ -60,7 +68,8 @@ func New(o Options) *Store {
 		Upstream: o.Upstream, Caller: es.Caller{Own: true}, Timeout: o.Timeout, Name: o.Index, Made: o.Index,
 		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
 	}
-	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
+	idle, _ := lru.New[string, string](maxIdle) // it only refuses sizes below 1
+	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own, idle: idle}
 }
 
 // Claim is the right to carry a request out. Exactly one of Complete, Forget and Leave ends it.
@@ -86,7 +95,16 @@ func (s *Store) Begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 	if _, busy := s.active.LoadOrStore(key.id, nil); busy {
 		return nil, nil, false, s.whileActive(ctx, key)
 	}
-	c, a, pending, err = s.begin(ctx, key)
+	owner, known := s.idle.Get(key.id)
+	if !known {
+		owner = s.self + "/" + rand.Text()
+	}
+	switch c, a, pending, err = s.begin(ctx, key, owner); {
+	case errors.Is(err, ErrStore):
+		s.idle.Add(key.id, owner)
+	case err == nil:
+		s.idle.Remove(key.id)
+	}
 	if c == nil {
 		s.active.Delete(key.id)
 	}
@@ -101,12 +119,12 @@ func (s *Store) whileActive(ctx context.Context, key Key) error {
 	return ErrUnderWay
 }
 
-func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pending bool, err error) {
+func (s *Store) begin(ctx context.Context, key Key, owner string) (c *Claim, a *Answer, pending bool, err error) {
 	if err := s.own.Prepare(ctx); err != nil {
 		return nil, nil, false, err
 	}
 	now := s.o.Now()
-	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Owner: s.self + "/" + rand.Text(), Since: now.UnixMilli(),
+	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Owner: owner, Since: now.UnixMilli(),
 		Until: now.Add(s.o.Keep).UnixMilli()}}
 	if s.o.Undone != nil {
 		c.rec.Tokens = key.tokens
@@ -122,10 +140,10 @@ func (s *Store) begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 			return nil, nil, false, err
 		case r == nil: // it was deleted just now
 			c.rec.numbers = doc.Numbers{}
-		case r.Owner == c.rec.Owner: // made by a request whose answer was lost
+		case r.Owner == owner && r.Since == c.rec.Since: // made by a request whose answer was lost
 			c.rec.numbers = r.numbers
 			return c, nil, false, nil
-		case r.expired(now):
+		case r.expired(now), r.Owner == owner: // nothing was done for it: an earlier call made it, or one deletes it yet
 			c.rec.numbers = r.numbers // in its place
 		default:
 			if undone, err := s.undone(ctx, key, r); err != nil {
@@ -211,6 +229,9 @@ func (c *Claim) Complete(ctx context.Context, a *Answer) (*Answer, error) {
 // Forget takes the record away: nothing of the request was done, and whoever repeats it may have it carried out.
 func (c *Claim) Forget(ctx context.Context) error {
 	defer c.Leave()
+	if strings.HasPrefix(c.rec.Owner, c.s.self+"/") {
+		c.s.idle.Add(c.key.id, c.rec.Owner)
+	}
 	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
 	a, err := c.s.own.Ask(ctx, esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
 	if err == nil && a.Status != http.StatusOK && a.Status != http.StatusNotFound {

@@ -120,6 +120,58 @@ func TestAKeyIsForOneRequest(t *testing.T) {
 	}
 }
 
+// TestARecordThatArrivesLateBelongsToTheRepeat: no answer comes to the requests that make the record, and one of them arrives late. The
+// first client was told that nothing was done.
+func TestARecordThatArrivesLateBelongsToTheRepeat(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	c, _, _, err := s.Begin(t.Context(), key("other", "r")) // the index is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Leave()
+	var late *upstream.Request
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == http.MethodGet {
+			return nil, nil
+		}
+		late = r
+		return nil, enginetest.ErrLost
+	}
+	for range 2 {
+		if _, _, _, err := s.Begin(t.Context(), key("k", "r")); !errors.Is(err, ErrStore) {
+			t.Fatal(err)
+		}
+	}
+	e.Before = nil
+	arrive := func() int {
+		status, _ := e.Ask(t, late.Method, string(late.Target), string(late.Body))
+		return status
+	}
+	if status := arrive(); status != http.StatusCreated {
+		t.Fatal(status)
+	}
+	now = now.Add(time.Second)
+	c, _, pending, err := s.Begin(t.Context(), key("k", "r"))
+	if c == nil || pending || err != nil {
+		t.Fatal("it isn't carried out", c, pending, err)
+	}
+	// Nothing was done again, and the request arrives a second time.
+	if err := c.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status := arrive(); status != http.StatusCreated {
+		t.Fatal(status)
+	}
+	if c, _, pending, err = s.Begin(t.Context(), key("k", "r")); c == nil || pending || err != nil {
+		t.Fatal("it isn't carried out", c, pending, err)
+	}
+	c.Leave() // now nobody knows
+	if _, _, pending, err := s.Begin(t.Context(), key("k", "r")); !pending || err != nil {
+		t.Error("it is carried out twice", pending, err)
+	}
+}
+
 func TestARequestThatWasNotDoneLeavesNoRecord(t *testing.T) {
 	now, e := time.Now(), enginetest.New()
 	s := newStore(e, &now)
