@@ -80,7 +80,7 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 	err = retry.Do(r.Context(), retry.Policy(ru.Retry), q.attempt)
 	switch {
 	case q.last == nil, err != nil && !errors.Is(err, doc.ErrConflict):
-		r.Fail(err)
+		i.failForwarded(r, err, true)
 		return true
 	}
 	q.answer()

@@ -52,15 +52,28 @@ func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, ca
 		}
 		return fields
 	}
-	r.Pass(o)
+	if err := r.Forward(o); err != nil {
+		i.failForwarded(r, err, fields != nil)
+	}
 	return true
+}
+
+// failForwarded tells the client why a write that was forwarded has no answer. taken says that a rule takes it: then the outcome says, too,
+// that nobody knows whether it was applied.
+func (i *Interceptor) failForwarded(r *request, err error, taken bool) {
+	if f := proxy.FailureOf(err, false); !taken || f == nil || f.Type != proxy.TypeUnknown {
+		r.Fail(err)
+		return
+	}
+	i.Metrics.Outcomes.Inc(outcome.Unknown.String(), "")
+	r.Fail(err, outcomeField(&outcome.Outcome{Kind: outcome.Unknown, Attempts: 1}))
 }
 
 // sendInstead sends the request with another body, and gives the client the answer.
 func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) {
 	res, err := i.send(r.Context(), r, s.body, s.fields)
 	if err != nil {
-		r.Fail(err)
+		i.failForwarded(r, err, fields != nil)
 		return
 	}
 	a := respond.FromEngine(res)
