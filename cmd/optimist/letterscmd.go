@@ -226,7 +226,7 @@ func (r *lettersRun) run(p *process, ids []string, all bool, f *letterFilter) er
 	}
 	r.tell(p.stdout)
 	for result, n := range r.counts {
-		if n > 0 && result != deadletter.Replayed && result != "deleted" {
+		if n > 0 && result != deadletter.Replayed && result != "deleted" && !(all && result == deadletter.Missing) {
 			return errSomeLeft
 		}
 	}
@@ -264,6 +264,7 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 		for name, value := range filter {
 			r.asked[name] = value
 		}
+		var busy []*deadletter.Result
 		for {
 			var page struct {
 				Results []*deadletter.Result
@@ -273,15 +274,32 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 				return err
 			}
 			for _, one := range page.Results {
+				if one.Result == deadletter.Busy {
+					busy = append(busy, one)
+					continue
+				}
 				r.count(p.stdout, one)
 			}
 			if page.Next == "" {
-				return nil
+				return r.again(p, busy)
 			}
 			r.tell(p.stderr) // how far it is
 			r.asked["after"] = page.Next
 		}
 	}
+}
+
+// again replays those that another command was replaying, once that has had its time: most of them are gone by now.
+func (r *lettersRun) again(p *process, busy []*deadletter.Result) error {
+	for _, one := range busy {
+		if path, err := letterPath(r.command, one.ID); err == nil && r.action == "_replay" {
+			if _, err := r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one); err != nil {
+				return err
+			}
+		}
+		r.count(p.stdout, one)
+	}
+	return nil
 }
 
 // patience is how long one call may take: a letter that is under way is finished.

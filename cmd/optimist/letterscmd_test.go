@@ -3,6 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -27,5 +31,24 @@ func TestAListOfDeadLettersHasTimesWithAZoneAndNoBodies(t *testing.T) {
 	var fields struct{ Request map[string]any }
 	if err := json.Unmarshal([]byte(object), &fields); err != nil || len(fields.Request) != 2 {
 		t.Errorf("%s, %v", object, err)
+	}
+}
+
+// TestOfTwoCommandsThatReplayAllNoneSaysThatLettersAreLeft: the other command replays one at the same time, and another is gone already.
+func TestOfTwoCommandsThatReplayAllNoneSaysThatLettersAreLeft(t *testing.T) {
+	for again, want := range map[string]int{deadletter.Missing: exitOK, deadletter.Replayed: exitOK, deadletter.Busy: exitFailed} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == lettersPath+"/_replay" {
+				_, _ = io.WriteString(w, `{"results":[{"id":"0a","result":"busy"},{"id":"0b","result":"missing"}]}`)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"id":"0a","result":%q}`, again)
+		}))
+		var out, stderr bytes.Buffer
+		args := []string{"dead-letters", "replay", "--all", "--admin", strings.TrimPrefix(s.URL, "http://")}
+		if status := run(t.Context(), args, &out, &stderr); status != want {
+			t.Errorf("%s: %d, %s%s", again, status, &out, &stderr)
+		}
+		s.Close()
 	}
 }
