@@ -32,9 +32,11 @@ func TestALetterThatCanNotBeReadHoldsNobodyUp(t *testing.T) {
 		t.Errorf("the log has it %d times: %s", n, &log)
 	}
 	page, err := d.List(t.Context(), &Query{})
-	if err != nil || len(page.Letters) != 2 || page.Letters[0].ID != cut.ID || page.Letters[0].State != Damaged || page.Letters[1].ID != whole.ID ||
-		page.InFolder != 1 {
-		t.Errorf("%+v, %v", page, err)
+	if err != nil || len(page.Letters) != 2 || page.InFolder != 1 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	if bad := page.Letters[0]; bad.ID != cut.ID || bad.State != Damaged || page.Letters[1].ID != whole.ID {
+		t.Errorf("%+v", bad)
 	}
 	if l, err := d.Get(t.Context(), cut.ID); err != nil || l.State != Damaged || l.Detail == "" {
 		t.Errorf("%+v, %v", l, err)
