@@ -33,9 +33,11 @@ func (a *App) openUndo(c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	identity := readIdentity(&c.Sessions, &c.Identity)
 	a.undo = undo.New(undo.Options{
 		Upstream: a.nodes, Index: c.Undo.Index, Authorization: auth, MaxDocuments: c.Undo.MaxDocuments, MaxBytes: c.Undo.MaxBytes.Bytes(),
 		Grace: c.Undo.Grace.Std(), Log: a.log, Left: a.undoLeft,
+		Tenant: identity.Tenant,
 		Merger: func(name string) undo.Merger {
 			for _, ru := range a.rules.Rules().All() {
 				if ru.Name == name {
@@ -72,15 +74,19 @@ func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 	if l.Routing != "" {
 		target = uri.AppendSegment(append(target, "?routing="...), l.Routing)
 	}
+	target = uri.WithParams(target, l.Tenant.Params)
 	letter := &deadletter.Letter{
 		Rule: l.Rule, Reason: reasonUndo,
 		Detail: "the holder " + l.Owner + " of " + l.Lock + " has ended without a release, and its write can't be undone: " + l.Why,
 		Status: http.StatusConflict, Index: l.Index, Document: l.ID, Routing: l.Routing, Checked: true,
-		Request: deadletter.Request{Method: http.MethodPut, Target: string(target), Body: l.Before,
-			Fields: [][2]string{{"Content-Type", "application/json"}}},
+		Request: deadletter.Request{Method: http.MethodDelete, Target: string(target), Body: l.Before},
 	}
-	if l.Before == nil {
-		letter.Request.Method, letter.Request.Fields = http.MethodDelete, nil
+	for _, f := range l.Tenant.Fields {
+		letter.Request.Fields = append(letter.Request.Fields, [2]string{string(f[0]), string(f[1])})
+	}
+	if l.Before != nil {
+		letter.Request.Method = http.MethodPut
+		letter.Request.Fields = append(letter.Request.Fields, [2]string{"Content-Type", "application/json"})
 	}
 	if l.After != nil && l.Current.Known() {
 		letter.Base = &deadletter.Base{Kind: "view", SeqNo: l.Current.SeqNo, PrimaryTerm: l.Current.PrimaryTerm, Version: l.Current.Version,

@@ -34,27 +34,30 @@ func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) 
 	if len(all) == 0 {
 		return nil, nil
 	}
+	if n := inOneTenant(all); n < len(all) {
+		return s.fetchApart(ctx, all, n)
+	}
 	docs := make([]es.Document, len(all))
 	for i, t := range all {
 		docs[i].Ref = t.Ref
 	}
-	found, err := s.docs.FetchAll(ctx, s.caller(), docs)
+	found, err := s.docs.FetchAll(ctx, s.caller(all[0].tenantOf()), docs)
 	switch {
 	case err == nil:
 		return found, nil
 	case errors.Is(err, upstream.ErrTooLarge) && len(all) > 1:
-		return s.fetchHalves(ctx, all)
+		return s.fetchApart(ctx, all, len(all)/2)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// fetchHalves is fetch for documents that are too large for one answer.
-func (s *Store) fetchHalves(ctx context.Context, all []*target) ([]es.Fetched, error) {
-	found, err := s.fetch(ctx, all[:len(all)/2])
+// fetchApart is fetch for documents that can't come in one answer: the first n, then the others.
+func (s *Store) fetchApart(ctx context.Context, all []*target, n int) ([]es.Fetched, error) {
+	found, err := s.fetch(ctx, all[:n])
 	if err != nil {
 		return nil, err
 	}
-	rest, err := s.fetch(ctx, all[len(all)/2:])
+	rest, err := s.fetch(ctx, all[n:])
 	return append(found, rest...), err
 }
 
@@ -80,6 +83,7 @@ func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
 
 // inOneBulk is how many of some documents, at least one, go in one bulk.
 func (s *Store) inOneBulk(all []*target) (n int) {
+	all = all[:inOneTenant(all)]
 	size := len(all[0].img)
 	for n = 1; n < len(all) && !s.goesAlone(all[n-1]) && !s.goesAlone(all[n]); n++ {
 		if size += len(all[n].img); size > s.o.BulkBytes {
@@ -106,7 +110,7 @@ func (s *Store) writeSome(ctx context.Context, some []*target, results []result)
 			return err
 		}
 	}
-	a, err := s.own.Ask(ctx, esapi.BulkRequest{Body: &body}, false)
+	a, err := s.ask(ctx, some[0].tenantOf(), esapi.BulkRequest{Body: &body})
 	switch {
 	case es.IsLost(err):
 		return nil
@@ -174,7 +178,7 @@ func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
 		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
 		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
 	}
-	a, err := s.own.Ask(ctx, req, false)
+	a, err := s.ask(ctx, t.tenantOf(), req)
 	switch {
 	case es.IsLost(err):
 		return result{}, nil

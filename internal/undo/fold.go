@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"slices"
 
 	"optimist/internal/doc"
 )
@@ -14,9 +15,22 @@ type written struct {
 
 // document is what the journal says of one document: its writes, the oldest first.
 type document struct {
-	doc.Ref
+	place
 	writes []*written
 }
+
+// place is where a document is: tenants may have documents of the same name.
+type place struct {
+	doc.Ref
+	tenant string // Tenant.word
+}
+
+func (n *note) place() place {
+	return place{doc.Ref{Index: n.Index, ID: n.ID, Routing: n.Routing}, n.Tenant.word()}
+}
+
+// tenantOf is the tenant in which the document is. All its writes are of this one.
+func (d *document) tenantOf() *Tenant { return &d.writes[0].Tenant }
 
 // collect groups the notes by document. The document that was written last comes first. Writes that were never applied are left out.
 func collect(pages []*page) []*document {
@@ -39,24 +53,22 @@ func collect(pages []*page) []*document {
 		}
 	}
 	var docs []*document
-	byRef := map[doc.Ref]*document{}
+	byPlace := map[place]*document{}
 	for i := len(order) - 1; i >= 0; i-- {
 		w := all[order[i]]
 		if failed[order[i]] {
 			continue
 		}
-		ref := doc.Ref{Index: w.Index, ID: w.ID, Routing: w.Routing}
-		d := byRef[ref]
+		at := w.place()
+		d := byPlace[at]
 		if d == nil {
-			d = &document{Ref: ref}
-			byRef[ref], docs = d, append(docs, d)
+			d = &document{place: at}
+			byPlace[at], docs = d, append(docs, d)
 		}
 		d.writes = append(d.writes, w)
 	}
 	for _, d := range docs {
-		for i, k := 0, len(d.writes)-1; i < k; i, k = i+1, k-1 {
-			d.writes[i], d.writes[k] = d.writes[k], d.writes[i]
-		}
+		slices.Reverse(d.writes)
 	}
 	return docs
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/wire"
 )
 
 // Write is a write that is about to be sent. Its slices stay as they are until Note returns. A nil image is a document that isn't there.
@@ -18,6 +19,9 @@ type Write struct {
 	Rule          string
 	Guard         doc.Numbers // of Before
 	Before, After []byte
+	// Fields and Params are those of its request: see Options.Tenant.
+	Fields []wire.Field
+	Params []byte
 }
 
 // Journal notes the writes of this process under one lock, or under several that were acquired together. It is safe for concurrent use.
@@ -165,8 +169,9 @@ func (j *Journal) fresh(now time.Time, since time.Duration) bool {
 // earlier try, tell Outcome about the earlier note. Errors: ErrEnded, ErrFull, ErrStore: then the write must not be sent. If ctx ends, Note
 // returns, but the note may still be stored.
 func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
-	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After},
-		size: int64(len(w.Before) + len(w.After) + 200), done: make(chan error, 1)}
+	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After,
+		Tenant: j.s.tenantOf(w)}, done: make(chan error, 1)}
+	e.size = int64(len(w.Before)+len(w.After)+200) + e.note.Tenant.size()
 	j.mu.Lock()
 	j.waiting = append(j.waiting, e)
 	j.start(ctx)

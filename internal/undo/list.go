@@ -232,7 +232,7 @@ func emptied(img image) image {
 
 // states tells what is known of a noted write.
 func (h *head) states(pages []*page) func(Place) string {
-	failed, acked, nth := map[Place]bool{}, map[Place]bool{}, map[doc.Ref]int{}
+	failed, acked, nth := map[Place]bool{}, map[Place]bool{}, map[place]int{}
 	for _, p := range pages {
 		for _, at := range p.Acked {
 			acked[at] = true
@@ -242,11 +242,10 @@ func (h *head) states(pages []*page) func(Place) string {
 		}
 	}
 	for i, d := range collect(pages) {
-		nth[d.Ref] = i
+		nth[d.place] = i
 	}
 	return func(at Place) string {
-		w := &pages[at.Page-1].Notes[at.Nth]
-		number := nth[doc.Ref{Index: w.Index, ID: w.ID, Routing: w.Routing}]
+		number := nth[pages[at.Page-1].Notes[at.Nth].place()]
 		switch {
 		case failed[at]:
 			return "not_applied"

@@ -115,6 +115,7 @@ type note struct {
 	Guard   doc.Numbers `json:"g"`
 	Before  image       `json:"b"`
 	After   image       `json:"a"`
+	Tenant
 }
 
 // image is a document; nil is none.

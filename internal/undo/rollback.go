@@ -321,7 +321,7 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 		return err
 	}
 	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing,
-		Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
+		Tenant: last.Tenant, Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
 // write carries out the plan. again are the documents that other clients have written meanwhile.

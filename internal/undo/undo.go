@@ -65,6 +65,7 @@ type Left struct {
 	Lock, Owner        string
 	Index, ID, Routing string
 	Rule               string
+	Tenant             Tenant
 	Why                string
 	Current            doc.Revision // the document as it is now
 	After, Before      []byte       // as the holder left it, and as it was before
@@ -93,6 +94,9 @@ type Options struct {
 	BulkBytes int
 	// Timeout bounds one request to the engine. Default 30s.
 	Timeout time.Duration
+	// Tenant picks the fields and parameters of a request that say which tenant or cluster is meant, none of which is a credential. Journals
+	// keep these, and what undoes the request's write sends them. Nil: none.
+	Tenant func(fields []wire.Field, params []byte) ([]wire.Field, []byte)
 	// Merger merges as the rule of that name says; for a name that isn't known any more, as one without strategies does.
 	Merger func(rule string) Merger
 	// Left keeps what couldn't be undone. If it returns an error, the rollback tries again.
@@ -157,15 +161,10 @@ func New(o Options) *Store {
 	s := &Store{o: o, docs: &es.Client{Upstream: o.Upstream}, index: es.Segment(o.Index), self: rand.Text(), swept: -1,
 		seen: map[int64]sighting{}, runs: map[int64]*run{}}
 	s.own = &es.OwnIndex{
-		Upstream: o.Upstream, Caller: s.caller(), Timeout: o.Timeout, Name: o.Index, Made: o.Index + generation,
+		Upstream: o.Upstream, Caller: s.caller(&Tenant{}), Timeout: o.Timeout, Name: o.Index, Made: o.Index + generation,
 		Settings: fmt.Sprintf(settings, o.Index, format), Is: "an index of journals", Format: format, Err: ErrStore,
 	}
 	return s
-}
-
-// caller asks by the Store's own credentials.
-func (s *Store) caller() es.Caller {
-	return es.Caller{Fields: []wire.Field{{Name: []byte("Authorization"), Value: []byte(s.o.Authorization)}}}
 }
 
 // fault is where a test ends the process.

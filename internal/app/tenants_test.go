@@ -1,0 +1,83 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"optimist/internal/enginetest"
+)
+
+// twoTenants is a gateway in front of two engines. It sends requests of bert to the second one. How bert says who he is, the keys of asBert say.
+func twoTenants(t *testing.T) (anna, bert, gateway string) {
+	t.Helper()
+	anna, bert = enginetest.Serve(t), enginetest.Serve(t)
+	forward := enginetest.Forward(t, bert)
+	return anna, bert, enginetest.Between(t, anna, func(w http.ResponseWriter, r *http.Request) bool {
+		its := r.URL.Query().Get("tenant") == "bert" || strings.HasPrefix(r.Header.Get("X-Forwarded-For"), "192.0.2.2") ||
+			r.Header.Get("X-Tenant") == "bert" || r.Header.Get("X-Shop") == "bert"
+		query := r.URL.Query()
+		query.Del("tenant")
+		r.URL.RawQuery = query.Encode()
+		if its {
+			forward.ServeHTTP(w, r)
+		}
+		return its
+	})
+}
+
+// asBert are requests of the tenant bert: its fields, or its parameter.
+var asBert = map[string]struct {
+	fields []string
+	query  string
+}{
+	"field":            {fields: []string{"X-Tenant", "bert", "Authorization", "Basic YTpi"}},
+	"configured field": {fields: []string{"X-Shop", "bert"}},
+	"parameter":        {query: "?tenant=bert"},
+	"address":          {fields: []string{"X-Forwarded-For", "192.0.2.2"}},
+}
+
+// TestWritesAreUndoneInTheTenantInWhichTheyWereMade: both tenants have documents of the same names, at the same revisions, and one lock covers
+// writes in both. What can't be undone becomes a letter of the right tenant.
+func TestWritesAreUndoneInTheTenantInWhichTheyWereMade(t *testing.T) {
+	for name, as := range asBert {
+		t.Run(name, func(t *testing.T) {
+			anna, bert, gateway := twoTenants(t)
+			w := newUndoWorld(t, gateway, "identity: {fields: [X-Shop]}\n")
+			for _, engine := range []string{anna, bert} {
+				for _, id := range []string{"1", "2", "left"} {
+					enginetest.Ask(t, "PUT", engine+"/docs/_doc/"+id, `{"n":"old"}`)
+				}
+			}
+			token, field := w.lock("/_lock/global/x", "one", "")
+			both := append(field, as.fields...)
+			w.ask(200, "PUT", "/docs/_doc/1"+as.query, `{"n":"bert"}`, both...)
+			w.ask(200, "PUT", "/docs/_doc/1", `{"n":"anna"}`, field...)
+			w.ask(200, "DELETE", "/docs/_doc/2"+as.query, "", both...)
+			w.ask(201, "PUT", "/docs/_doc/new"+as.query, `{"n":"bert"}`, both...)
+			w.ask(200, "PUT", "/docs/_doc/left"+as.query, `{"n":"bert"}`, both...)
+			enginetest.Ask(t, "PUT", bert+"/docs/_doc/left", `{"n":"other"}`)
+			w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
+			for _, engine := range []string{anna, bert} {
+				for _, id := range []string{"1", "2"} {
+					if got := enginetest.Ask(t, "GET", engine+"/docs/_source/"+id, "").Body; got != `{"n":"old"}` {
+						t.Errorf("%s of %s is %s", id, engine, got)
+					}
+				}
+				if got := enginetest.Ask(t, "GET", engine+"/docs/_doc/new", ""); got.Status != 404 {
+					t.Errorf("new of %s is %s", engine, got.Body)
+				}
+			}
+			_, page := operate(t, w.app, "GET", "", "", "")
+			letter := page.Get("letters.0.request").Raw
+			for _, want := range []string{"/docs/_doc/left" + as.query, strings.Join(as.fields[:min(2, len(as.fields))], `","`)} {
+				if !strings.Contains(letter, want) {
+					t.Errorf("the letter is %s; want %s in it", letter, want)
+				}
+			}
+			if strings.Contains(letter, "Authorization") {
+				t.Errorf("the letter is %s", letter)
+			}
+		})
+	}
+}
