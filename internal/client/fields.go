@@ -27,17 +27,19 @@ type marks struct {
 func (id *Identity) gather(fields []wire.Field, query []byte, roles *recent) (m marks) {
 	named := len(id.Headers)
 	for _, f := range fields {
-		switch roles.roleOf(id, f.Name) {
+		r := roles.roleOf(id, f.Name)
+		if r&sessions != 0 {
+			if k := id.nameOf(f.Name); k <= named && len(f.Value) > 0 {
+				m.name, named = f.Value, k
+			}
+		}
+		switch r &^ sessions {
 		case authority:
 			m.authority = append(m.authority, f)
 		case address:
 			m.address = append(m.address, f)
 			if wire.EqualFold(f.Name, "x-forwarded-for") {
 				m.forwarded = joined(m.forwarded, f.Value)
-			}
-		case sessions:
-			if k := id.nameOf(f.Name); k <= named && len(f.Value) > 0 {
-				m.name, named = f.Value, k
 			}
 		case tracing:
 			m.trace = id.traceOf(f.Value)

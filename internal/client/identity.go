@@ -51,17 +51,26 @@ const (
 	noRole    role = iota // it is of this request or connection alone, or about its body or answer
 	authority             // it says who asks, or for whom
 	address               // it says where the request comes from
-	sessions              // it names the session
 	tracing               // it is the traceparent
 	program               // it names the program
 	otherwise             // nobody knows what a gateway makes of it
 )
 
+// sessions is added to the role of a field that names the session. A user's name may be that of the session, too: it still says who asks.
+const sessions role = 1 << 7
+
 // roleOf is the role of the field of that name.
 func (id *Identity) roleOf(name []byte) role {
+	r := id.plainRole(name)
+	if id.nameOf(name) >= 0 {
+		r |= sessions
+	}
+	return r
+}
+
+// plainRole is roleOf without regard to sessions.
+func (id *Identity) plainRole(name []byte) role {
 	switch {
-	case id.nameOf(name) >= 0:
-		return sessions
 	case wire.EqualFold(name, "traceparent"):
 		return tracing
 	case id.identifies(name):

@@ -162,3 +162,49 @@ func TestAddressesAreReadAsBalancersWriteThem(t *testing.T) {
 		}
 	}
 }
+
+// A gateway may let users write by the field that also names their session. Another field may name the session in its place. In each case the
+// users share nothing.
+func TestAFieldThatNamesTheSessionTellsUsersApartAllTheSame(t *testing.T) {
+	peer := netip.MustParseAddrPort("10.0.0.1:4711")
+	for _, headers := range [][]string{{"X-Proxy-User"}, {"Optimist-Session", "X-Proxy-User"}, {"X-Proxy-User", "Optimist-Session"}} {
+		id := Identity{Infer: true, Headers: headers}
+		var on recent
+		who := func(fields ...string) Client {
+			var list []wire.Field
+			for i := 0; i < len(fields); i += 2 {
+				list = append(list, wire.Field{Name: []byte(fields[i]), Value: []byte(fields[i+1])})
+			}
+			c := id.Of(list, nil, peer, nil)
+			if got := on.of(&id, list, nil, peer, nil); got.Session != c.Session || got.Route != c.Route {
+				t.Errorf("%s: from memory %q is another client", headers, fields)
+			}
+			return c
+		}
+		for _, session := range []string{"1", ""} {
+			anna, bert := who("X-Proxy-User", "anna", "Optimist-Session", session), who("X-Proxy-User", "bert", "Optimist-Session", session)
+			if anna.Session.Credentials() == bert.Session.Credentials() || anna.Realm == bert.Realm || anna.Route == bert.Route {
+				t.Errorf("%s: users share writes", headers)
+			}
+			if !anna.Session.IsNamed() || anna.Session != who("X-Proxy-User", "anna", "Optimist-Session", session).Session {
+				t.Errorf("%s: the field names no session", headers)
+			}
+		}
+	}
+	id := Identity{Infer: true, Headers: []string{"X-Real-IP", "X-Shop", "X-Opaque-Id", "Authorization"}}
+	of := func(name, value string) Client {
+		return id.Of([]wire.Field{{Name: []byte(name), Value: []byte(value)}}, nil, peer, nil)
+	}
+	if of("X-Real-IP", "192.0.2.1").Route == of("X-Real-IP", "192.0.2.2").Route {
+		t.Error("by addresses: clients share writes")
+	}
+	if of("X-Shop", "1").Route == of("X-Shop", "2").Route {
+		t.Error("by what a gateway may choose the engine by: clients share writes")
+	}
+	if of("X-Opaque-Id", "1").Route != of("X-Opaque-Id", "2").Route {
+		t.Error("by what names only the session: its clients share no writes")
+	}
+	if !of("Authorization", "AWS4-HMAC-SHA256 Credential=x").Signed {
+		t.Error("by the authorization: its signature isn't seen")
+	}
+}

@@ -80,7 +80,7 @@ func (r *Request) Fields() []wire.Field {
 // optimist's own lists name them. They point into the request.
 func (r *Request) Unlisted(dst []wire.Field) []wire.Field {
 	for _, f := range r.Head().Fields {
-		if role := r.identity.roleOf(f.Name); role == address || role == otherwise {
+		if role := r.identity.roleOf(f.Name) &^ sessions; role == address || role == otherwise {
 			dst = append(dst, f)
 		}
 	}

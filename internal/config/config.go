@@ -292,6 +292,7 @@ type Sessions struct {
 	// `X-Opaque-Id` if your clients keep it for a whole thread of work. Many clients send a new one with every
 	// request: then no read is ever the base of a write. `traceparent` counts by its trace id, names no session, and
 	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/writes.md, Traces).
+	// A header that names users or tenants, too (identity), still tells them apart, whichever header names the session.
 	Header Headers `json:"header"`
 
 	// Infer is the session of a client without the header: credentials_and_address (default), credentials (for clients
