@@ -81,3 +81,35 @@ func TestWritesAreUndoneInTheTenantInWhichTheyWereMade(t *testing.T) {
 		})
 	}
 }
+
+// TestAKeyAnswersForNoOtherTenant: a gateway may choose the engine by what identifies nobody. A repeat is a repeat only if it takes the same way.
+// Behind a trusted proxy, that is the client's address, whichever proxies the request passes. Where clients move, no address counts.
+func TestAKeyAnswersForNoOtherTenant(t *testing.T) {
+	login := []string{"Authorization", "Basic YTpi", "Idempotency-Key", "k"}
+	for name, c := range map[string]struct {
+		config       string
+		first, other []string
+		status       int
+	}{
+		"unlisted field":   {"", []string{"X-Env", "anna"}, []string{"X-Env", "bert"}, 422},
+		"no field":         {"", nil, []string{"X-Env", "bert"}, 422},
+		"address":          {"", []string{"X-Forwarded-For", "192.0.2.1"}, []string{"X-Forwarded-For", "192.0.2.2"}, 422},
+		"port":             {"", []string{"X-Forwarded-For", "192.0.2.1:7"}, []string{"X-Forwarded-For", "192.0.2.1:8"}, 201},
+		"trusted proxies":  {"sessions: {trusted_proxies: [127.0.0.1, 10.0.0.0/8]}\n", []string{"X-Forwarded-For", "192.0.2.1"}, []string{"X-Forwarded-For", "192.0.2.1, 10.0.0.1"}, 201},
+		"trusted, another": {"sessions: {trusted_proxies: [127.0.0.1]}\n", []string{"X-Forwarded-For", "192.0.2.1"}, []string{"X-Forwarded-For", "192.0.2.2"}, 422},
+		"moving clients":   {"sessions: {infer: credentials}\n", []string{"X-Forwarded-For", "192.0.2.1"}, []string{"X-Forwarded-For", "192.0.2.2"}, 201},
+		"id of a request":  {"", []string{"X-Request-Id", "1"}, []string{"X-Request-Id", "2"}, 201},
+		"host":             {"", []string{"Host", "a"}, []string{"Host", "b"}, 201},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := running(t, configured(t, c.config, enginetest.Serve(t)))
+			w := &world{t: t, proxied: app.URL(), app: app}
+			first := w.ask(w.proxied, "PUT", doc1, `{"n":1}`, append(c.first, login...)...)
+			other := w.ask(w.proxied, "PUT", doc1, `{"n":1}`, append(c.other, login...)...)
+			again := w.ask(w.proxied, "PUT", doc1, `{"n":1}`, append(c.first, login...)...)
+			if first.Status != 201 || other.Status != c.status || again.Status != 201 || again.Header.Get("Optimist-Idempotency") != "repeated" {
+				t.Errorf("first %d, other %d %s, again %d", first.Status, other.Status, other.Body, again.Status)
+			}
+		})
+	}
+}

@@ -25,6 +25,8 @@ var (
 	ErrStore = errors.New("the record of the Idempotency-Key can't be kept")
 	// ErrOther reports a key that was used for another request. Nothing was done.
 	ErrOther = errors.New("the Idempotency-Key was used for another request")
+	// errOtherWay reports the first request, with fields or an address by which a gateway may send it elsewhere.
+	errOtherWay = fmt.Errorf("%w: that one had other headers, or came from another address, and so may have gone to another tenant", ErrOther)
 	// ErrUnderWay reports a request that is perhaps still being carried out.
 	ErrUnderWay = errors.New("a request with this Idempotency-Key is under way")
 	// ErrUnknown reports a request without a recorded end.
@@ -39,7 +41,14 @@ var (
 type Key struct {
 	id          string // of the record
 	fingerprint string // of the request
+	way         string // that the request takes
 	tokens      []int64
+}
+
+// By is the key of the same request on its way: by all that may send it to one engine or another, and that the client doesn't stand for.
+func (k Key) By(way []byte) Key {
+	k.way = hex.EncodeToString(digest([]byte(k.id), way)) // with the id, so that nobody can try which secrets a field may have
+	return k
 }
 
 // Under is the key of the same request under locks with these tokens. Another try of it may be under others.
@@ -118,6 +127,7 @@ type Answer struct {
 // record is the document of a key.
 type record struct {
 	Fingerprint string      `json:"fingerprint"`
+	Way         string      `json:"way,omitempty"`    // as in Key; empty: an earlier program made the record
 	Owner       string      `json:"owner"`            // the process that carries the request out
 	Since       int64       `json:"since"`            // ms, by the owner's clock
 	Until       int64       `json:"until"`            // when it expires
@@ -137,6 +147,17 @@ func parseRecord(source []byte, n doc.Numbers) (*record, error) {
 		return nil, fmt.Errorf("%w: its index holds a document that is no record: %.100s", ErrStore, source)
 	}
 	return r, nil
+}
+
+// isOf returns nil if the record is the key's. It is ErrOther if it is of another request.
+func (r *record) isOf(key Key) error {
+	switch {
+	case r.Fingerprint != key.fingerprint:
+		return ErrOther
+	case r.Way != "" && r.Way != key.way:
+		return errOtherWay
+	}
+	return nil
 }
 
 // answer is what the record says of a request that is repeated.

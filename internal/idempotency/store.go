@@ -113,8 +113,8 @@ func (s *Store) Begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 
 // whileActive is what a second request gets while the first is under way in this process.
 func (s *Store) whileActive(ctx context.Context, key Key) error {
-	if r, err := s.read(ctx, key); err == nil && r != nil && r.Fingerprint != key.fingerprint && !r.expired(s.o.Now()) {
-		return ErrOther
+	if r, err := s.read(ctx, key); err == nil && r != nil && !r.expired(s.o.Now()) {
+		return cmp.Or(r.isOf(key), ErrUnderWay)
 	}
 	return ErrUnderWay
 }
@@ -124,7 +124,7 @@ func (s *Store) begin(ctx context.Context, key Key, owner string) (c *Claim, a *
 		return nil, nil, false, err
 	}
 	now := s.o.Now()
-	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Owner: owner, Since: now.UnixMilli(),
+	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Way: key.way, Owner: owner, Since: now.UnixMilli(),
 		Until: now.Add(s.o.Keep).UnixMilli()}}
 	if s.o.Undone != nil {
 		c.rec.Tokens = key.tokens
@@ -159,7 +159,7 @@ func (s *Store) begin(ctx context.Context, key Key, owner string) (c *Claim, a *
 
 // undone reports whether the request of a record was carried out, and is undone.
 func (s *Store) undone(ctx context.Context, key Key, r *record) (bool, error) {
-	if s.o.Undone == nil || len(r.Tokens) == 0 || r.Fingerprint != key.fingerprint {
+	if s.o.Undone == nil || len(r.Tokens) == 0 || r.isOf(key) != nil {
 		return false, nil
 	}
 	undone, err := s.o.Undone(ctx, r.Tokens)
@@ -178,10 +178,10 @@ func (c *Claim) orNil(err error) *Claim {
 
 // found is what a request gets whose key is used.
 func (s *Store) found(key Key, r *record) (c *Claim, a *Answer, pending bool, err error) {
-	switch {
-	case r.Fingerprint != key.fingerprint:
-		return nil, nil, false, ErrOther
-	case r.Done:
+	if err := r.isOf(key); err != nil {
+		return nil, nil, false, err
+	}
+	if r.Done {
 		a, err = r.answer()
 		return nil, a, false, err
 	}

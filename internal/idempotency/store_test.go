@@ -172,6 +172,39 @@ func TestARecordThatArrivesLateBelongsToTheRepeat(t *testing.T) {
 	}
 }
 
+// TestAKeyIsForOneWay: a gateway may send requests that differ in a header to different engines. A record of an earlier program says nothing of that.
+func TestAKeyIsForOneWay(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	anna, bert := key("k", "r").By([]byte("anna")), key("k", "r").By([]byte("bert"))
+	c, _, _, err := s.Begin(t.Context(), anna)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := s.Begin(t.Context(), bert); !errors.Is(err, ErrOther) {
+		t.Error("under way:", err)
+	}
+	if _, err := c.Complete(t.Context(), answer("done")); err != nil {
+		t.Fatal(err)
+	}
+	if c, a, _, err := s.Begin(t.Context(), bert); c != nil || a != nil || !errors.Is(err, ErrOther) {
+		t.Error("done:", c, a, err)
+	}
+	if _, a, _, err := s.Begin(t.Context(), anna); a.String() != answer("done").String() {
+		t.Error("the same:", a, err)
+	}
+	old, _, _, err := s.Begin(t.Context(), key("old", "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Complete(t.Context(), answer("done")); err != nil {
+		t.Fatal(err)
+	}
+	if _, a, _, err := s.Begin(t.Context(), key("old", "r").By([]byte("anna"))); a.String() != answer("done").String() {
+		t.Error("an earlier program's:", a, err)
+	}
+}
+
 func TestARequestThatWasNotDoneLeavesNoRecord(t *testing.T) {
 	now, e := time.Now(), enginetest.New()
 	s := newStore(e, &now)

@@ -74,7 +74,9 @@ func (i *Interceptor) once(r *request) bool {
 // keyOf is the key with the client, and with all of the request that decides what it does.
 func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Key {
 	credentials, h := r.Client().Session.Credentials(), r.Head()
-	return idempotency.NewKey(credentials[:], name, h.Method, h.Target, h.Get("content-type"), h.Get("if-match"), h.Get("if-none-match"), body)
+	way := r.Way()
+	return idempotency.NewKey(credentials[:], name, h.Method, h.Target, h.Get("content-type"), h.Get("if-match"), h.Get("if-none-match"),
+		body).By(way[:])
 }
 
 func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
