@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -18,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"optimist/internal/base"
+	"optimist/internal/client"
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
 	"optimist/internal/intercept"
@@ -158,8 +161,8 @@ func kafkaLogin(k *config.Kafka) (sasl.Mechanism, error) {
 
 // letterbox makes letters of the writes that can't be placed.
 type letterbox struct {
-	desk  *deadletter.Desk
-	names *wire.Names // further fields that say which tenant is meant
+	desk     *deadletter.Desk
+	identity client.Identity // says by which fields a request means a tenant
 }
 
 // Keep implements undeliverable.Letters.
@@ -167,7 +170,7 @@ func (b letterbox) Keep(ctx context.Context, u *undeliverable.Letter) (string, e
 	l := &deadletter.Letter{
 		Rule: u.Rule, Reason: u.Reason, Detail: u.Detail, Status: u.Status, Attempts: u.Attempts, Checked: u.Checked,
 		Index: u.Index, Document: u.ID, Routing: u.Routing,
-		Request: deadletter.Request{Method: string(u.Method), Target: targetOf(u), Fields: b.fields(u.Fields), Body: u.Body},
+		Request: deadletter.Request{Method: string(u.Method), Target: targetOf(u), Fields: b.fields(u), Body: u.Body},
 	}
 	if u.Client != nil {
 		sum := sha256.Sum256([]byte(u.Client.Name()))
@@ -192,15 +195,21 @@ func targetOf(u *undeliverable.Letter) string {
 	return string(u.Op.Path) + "?" + string(query)
 }
 
-// letterFields are those that a letter keeps: what the request asks for, and which tenant it means. Nothing else is, as it may be a secret.
+// letterFields are those that a letter keeps: what the request asks for. It also keeps which tenant the request means. All else may be a
+// secret.
 var letterFields = wire.NewNames(
-	[]string{"content-type", "content-encoding", "if-match", "if-none-match", "optimist-priority", "x-opaque-id"}, wire.TenantNames)
+	[]string{"content-type", "content-encoding", "if-match", "if-none-match", "optimist-priority", "x-opaque-id"})
 
-func (b letterbox) fields(all []wire.Field) (kept [][2]string) {
-	for _, f := range all {
-		if (letterFields.Has(f.Name) || b.names.Has(f.Name)) && !wire.IsCredential(f.Name) {
-			kept = append(kept, [2]string{string(f.Name), string(f.Value)})
+func (b letterbox) fields(u *undeliverable.Letter) (kept [][2]string) {
+	all, _ := b.identity.Tenant(u.Fields, u.Op.Query)
+	tenant := len(all)
+	for _, f := range u.Fields {
+		if letterFields.Has(f.Name) && !slices.ContainsFunc(all[:tenant], func(t wire.Field) bool { return bytes.EqualFold(t.Name, f.Name) }) {
+			all = append(all, f)
 		}
+	}
+	for _, f := range all {
+		kept = append(kept, [2]string{string(f.Name), string(f.Value)})
 	}
 	return kept
 }

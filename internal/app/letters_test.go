@@ -17,6 +17,8 @@ import (
 
 	"optimist/internal/admin"
 	"optimist/internal/api"
+	"optimist/internal/client"
+	"optimist/internal/config"
 	"optimist/internal/enginetest"
 	"optimist/internal/undeliverable"
 	"optimist/internal/wire"
@@ -326,8 +328,8 @@ func TestALetterHasNoSecretsOfTheRequest(t *testing.T) {
 	if got := targetOf(u); got != "/shop/_doc/1?refresh=true" {
 		t.Errorf("the target is %s", got)
 	}
-	box := letterbox{names: wire.NewNames([]string{"X-Env", "X-Shop-Token"})}
-	if got := box.fields(u.Fields); len(got) != 2 || got[0][0] != "X-Env" || got[1][0] != "Content-Type" {
+	box := letterbox{identity: client.Identity{Fields: fieldNames(&config.Identity{Fields: []string{"X-Env", "X-Shop-Token"}})}}
+	if got := box.fields(u); len(got) != 2 || got[0][0] != "X-Env" || got[1][0] != "Content-Type" {
 		t.Errorf("the fields are %v", got)
 	}
 }

@@ -107,7 +107,7 @@ func (a *App) openSessions(c *config.Config) error {
 		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 		Locks:   a.writeLocks(c),
-		Letters: letterbox{a.letters, wire.NewNames(c.Identity.Fields)},
+		Letters: letterbox{a.letters, readIdentity(&c.Sessions, &c.Identity)},
 	})
 	var keys *idempotency.Store
 	if k := &c.Idempotency; k.Index != "" {

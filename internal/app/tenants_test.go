@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"optimist/internal/enginetest"
@@ -109,6 +110,45 @@ func TestAKeyAnswersForNoOtherTenant(t *testing.T) {
 			again := w.ask(w.proxied, "PUT", doc1, `{"n":1}`, append(c.first, login...)...)
 			if first.Status != 201 || other.Status != c.status || again.Status != 201 || again.Header.Get("Optimist-Idempotency") != "repeated" {
 				t.Errorf("first %d, other %d %s, again %d", first.Status, other.Status, other.Body, again.Status)
+			}
+		})
+	}
+}
+
+// TestADeadLetterIsReplayedInItsTenant: whoever replays it has credentials, and the client may have had none.
+func TestADeadLetterIsReplayedInItsTenant(t *testing.T) {
+	for name, as := range asBert {
+		t.Run(name, func(t *testing.T) {
+			anna, bert, gateway := twoTenants(t)
+			var busy atomic.Bool
+			full := enginetest.Between(t, gateway, func(w http.ResponseWriter, r *http.Request) bool {
+				refused := busy.Load() && strings.HasPrefix(r.URL.Path, "/shop")
+				if refused {
+					w.WriteHeader(http.StatusTooManyRequests)
+				}
+				return refused
+			})
+			w := newWorldOn(t, "identity: {fields: [X-Shop]}\n"+letterRules, Identity{Infer: true, Address: true}, full)
+			for _, engine := range []string{anna, bert} {
+				enginetest.Ask(t, "PUT", engine+doc1, `{"n":1}`)
+			}
+			busy.Store(true)
+			a := w.ask(w.proxied, "PUT", doc1+as.query, `{"n":2}`, as.fields...)
+			busy.Store(false)
+			id := a.Header.Get("Optimist-Dead-Letter")
+			if a.Status != 202 {
+				t.Fatal(a)
+			}
+			if len(as.fields) > 0 {
+				if _, one := operate(t, w.app, "GET", "/"+id, "", ""); !strings.Contains(one.Get("request.fields").Raw, as.fields[0]) {
+					t.Errorf("the letter is %s", one)
+				}
+			}
+			_, r := operate(t, w.app, "POST", "/"+id+"/_replay", `{"unchecked":true,"overwrite":true}`, "Basic Yjpi")
+			for engine, want := range map[string]string{anna: `{"n":1}`, bert: `{"n":2}`} {
+				if got := enginetest.Ask(t, "GET", engine+"/shop/_source/1", "").Body; got != want {
+					t.Errorf("%s is %s; want %s; replayed: %s", engine, got, want, r)
+				}
 			}
 		})
 	}
