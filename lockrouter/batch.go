@@ -31,6 +31,7 @@ func (b *batch) acquire(ctx context.Context) error {
 			next += len(part)
 		} else {
 			b.release(part[taken+1:])
+			forget(part[taken+1:])
 			next += taken
 			if err := b.wait(ctx, next, deadline); err != nil {
 				return err
@@ -42,6 +43,13 @@ func (b *batch) acquire(ctx context.Context) error {
 		}
 	}
 	return b.refresh(b.items, 10)
+}
+
+// forget drops what the last call has found.
+func forget(part []*item) {
+	for _, it := range part {
+		it.doc = nil
+	}
 }
 
 func (b *batch) op(it *item) state.Op {
@@ -94,6 +102,7 @@ func (r *Router) carryOut(part []*item, op func(i int) state.Op, each func(i int
 		if d.Err == nil {
 			it.doc = d.Doc
 			if v := d.Results[0].Verdict; v.Grants() || v == state.Renewed {
+				it.doc = nil // documents are large, and a request may have acquired thousands while it waits for one more
 				h, _ := d.Doc.Holding(d.Results[0].Token)
 				it.sent, it.seen, it.ttl = sent, d.Doc.Seen, time.Duration(h.TTL)*time.Millisecond
 			}
@@ -128,7 +137,7 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	}
 	// The request's id may have changed while it waited. It is empty if the owner has acquired the same lock by another request meanwhile.
 	it.rid, it.mine = o.hold.Rid, o.result.Verdict == state.Acquired && o.hold.Rid != ""
-	it.token, it.sent, it.seen, it.doc = o.result.Token, o.sent, o.doc.Seen, o.doc
+	it.token, it.sent, it.seen, it.doc = o.result.Token, o.sent, o.doc.Seen, nil
 	it.ttl = time.Duration(o.hold.TTL) * time.Millisecond
 	return nil
 }
@@ -200,5 +209,6 @@ func (r *Router) runLanes(part []*item) {
 			l.observe(it.doc)
 			l.run()
 		}
+		it.doc = nil
 	}
 }

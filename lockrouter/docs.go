@@ -1,6 +1,7 @@
 package lockrouter
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"optimist/internal/budget"
 	"optimist/internal/undo"
 	"optimist/lockrouter/state"
 )
@@ -55,12 +57,15 @@ type item struct {
 	sent  time.Time     // when the call was sent by which the lease began
 	seen  int64         // that moment by the document's clock
 	ttl   time.Duration // the length of the lease, from that moment on
-	doc   *state.Doc
+	doc   *state.Doc    // as the last call has found it, where that is of use: not if the lock was acquired
 }
 
 // docs answers what is asked of the locks of several documents. end says what is to become of what was written under them.
 func (r *Router) docs(ctx context.Context, q *Request, index string, end journalEnd) (*Answer, error) {
 	var want docsParameters
+	if err := budget.Of(ctx).Take(readBytes * int64(bytes.Count(q.Body, []byte(",")))); err != nil {
+		return nil, err
+	}
 	switch err := r.read(q, &want, &want.parameters); {
 	case err != nil:
 		return nil, err
@@ -84,8 +89,11 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	if n := len(want.Locks); n == 0 || n > maxDocs {
 		return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))
 	}
-	for _, l := range want.Locks {
-		b.items = append(b.items, &item{id: l.ID, t: r.docOf(index, l.ID), token: l.Token})
+	for i := range want.Locks {
+		l := &want.Locks[i]
+		if err := b.add(ctx, &item{id: l.ID, token: l.Token}, index); err != nil {
+			return nil, err
+		}
 	}
 	b.sort()
 	switch {
@@ -121,9 +129,29 @@ func (b *batch) ids(ctx context.Context, q *Request, index string, want *docsPar
 		if err := text("an id", id); err != nil {
 			return err
 		}
-		b.items = append(b.items, &item{id: id, t: b.r.docOf(index, id), rid: b.r.rid()})
+		if err := b.add(ctx, &item{id: id, rid: b.r.rid()}, index); err != nil {
+			return err
+		}
 	}
+	want.IDs = nil // the request may wait for long
 	b.sort()
+	return nil
+}
+
+// What a request for the locks of several documents takes from the memory for all requests, before it holds it. Nobody has checked its
+// client's credentials yet, and it may wait for long.
+const (
+	readBytes = 100 // for each comma of the body: its values, while they are read
+	itemBytes = 400 // for each document, beside its names
+)
+
+// add adds a document. Its lock has the names of the index and of the document five times, where they are longest.
+func (b *batch) add(ctx context.Context, it *item, index string) error {
+	if err := budget.Of(ctx).Take(itemBytes + 5*int64(len(index)+len(it.id))); err != nil {
+		return err
+	}
+	it.t = b.r.docOf(index, it.id)
+	b.items = append(b.items, it)
 	return nil
 }
 

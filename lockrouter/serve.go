@@ -11,8 +11,8 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Serve answers a request whose path the Router takes. It waits as long as the request says. It returns an error, the context's cause, only
-// if the client has left.
+// Serve answers a request whose path the Router takes. It waits as long as the request says. It returns an error only if the client has
+// left: the context's cause; or if there is no memory for the request: that of package budget.
 func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 	a, err := r.serve(ctx, q)
 	if err == nil {
