@@ -152,8 +152,9 @@ type Upstream struct {
 
 	// AdaptiveLimit bounds how many guarded writes are out to the engine at once, and finds the bound by itself: the answers
 	// take longer, or the engine rejects writes with 429, when there are too many. The others wait in line, foreground first,
-	// for `acquire_timeout` at most. Then they get a 429 with Retry-After, and nothing of them was sent. Searches and
-	// everything else that is forwarded never wait. Default false.
+	// for `acquire_timeout` at most. Then they get a 429 with Retry-After, and nothing of them was sent. No client gets all
+	// places. Writes that ask the engine to wait (`wait_for_active_shards`, `refresh=wait_for`), searches and everything else
+	// that is forwarded never wait, and aren't counted. Default false.
 	AdaptiveLimit bool `json:"adaptive_limit"`
 
 	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500

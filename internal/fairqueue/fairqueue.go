@@ -39,17 +39,26 @@ func (l *Line[T]) Leave(p *Place[T]) bool {
 }
 
 // Next takes out the place whose turn it is; nil: nobody waits.
-func (l *Line[T]) Next() *Place[T] {
+func (l *Line[T]) Next() *Place[T] { return l.NextOf(func(T) bool { return true }) }
+
+// NextOf is Next among the places that may go. The others keep theirs.
+func (l *Line[T]) NextOf(may func(T) bool) *Place[T] {
+	beforeFore, fore := l.foreground.find(may)
+	beforeBack, back := l.background.find(may)
 	switch {
+	case back != nil && (fore == nil || l.passed >= Patience):
+		l.passed = 0
+		l.background.cut(beforeBack, back)
+		return back
+	case fore == nil:
+		return nil
 	case l.background.first == nil:
 		l.passed = 0
-	case l.foreground.first == nil || l.passed >= Patience:
-		l.passed = 0
-		return l.background.pop()
-	default:
+	case back != nil:
 		l.passed++
 	}
-	return l.foreground.pop()
+	l.foreground.cut(beforeFore, fore)
+	return fore
 }
 
 // NextIf takes out the first place of the foreground, or, where there is none, of the background, if it may go; nil: it may not, or nobody
@@ -92,6 +101,13 @@ func (q *list[T]) pop() *Place[T] {
 		q.cut(nil, p)
 	}
 	return p
+}
+
+// find returns the first place that may go, and the one before it.
+func (q *list[T]) find(may func(T) bool) (before, p *Place[T]) {
+	for p = q.first; p != nil && !may(p.Value); before, p = p, p.next {
+	}
+	return before, p
 }
 
 func (q *list[T]) remove(p *Place[T]) {

@@ -55,6 +55,34 @@ func TestWhoGoesAlongKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// TestWhoMayNotGoIsPassedOver: others go, in their order, and whoever may not go keeps its place.
+func TestWhoMayNotGoIsPassedOver(t *testing.T) {
+	var l Line[int]
+	for _, p := range places(1, 6) {
+		l.Join(p, p.Value > 4)
+	}
+	even := func(n int) bool { return n%2 == 0 }
+	for _, want := range []int{2, 4, 6} {
+		if p := l.NextOf(even); p == nil || p.Value != want {
+			t.Errorf("%+v, want %d", p, want)
+		}
+	}
+	if p := l.NextOf(even); p != nil {
+		t.Errorf("%d may not go", p.Value)
+	}
+	if f, b := l.Len(); f != 2 || b != 1 {
+		t.Errorf("%d and %d wait", f, b)
+	}
+	for _, want := range []int{1, 3, 5} {
+		if p := l.Next(); p == nil || p.Value != want {
+			t.Errorf("%+v, want %d", p, want)
+		}
+	}
+	if !l.Empty() {
+		t.Error("somebody waits")
+	}
+}
+
 // TestALineIsAsSimpleAsTwoSlices compares it with a model.
 func TestALineIsAsSimpleAsTwoSlices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,7 +35,7 @@ type estimate struct {
 }
 
 const (
-	floor     = 4   // places: below it a limit can't tell whether it is too low
+	floor     = 8   // places: below it a limit can't tell whether it is too low, and one address could have all of them
 	tolerance = 1.5 // × the quickest isn't slow yet
 	headroom  = 4   // places that a line in the engine may have, without which the limit would never grow
 	smoothing = 0.2 // of a window's own result in the limit

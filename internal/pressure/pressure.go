@@ -2,18 +2,25 @@
 //
 // An engine that gets more writes than it can do queues them, answers later and later, and then rejects writes. A Limiter notices
 // both, and keeps the surplus in its own queue. There foreground goes before background, a client that leaves gives up its place,
-// and no write waits for longer than a bound. So the engine spends its time on writes, not on its queue.
+// and no write waits for longer than a bound. So the engine spends its time on writes, not on its queue. No client gets all places,
+// so one whose writes take long stops nobody else's.
+//
+// A write that asks the engine to wait, for copies of a shard or for a refresh, takes no place: its time says nothing of the engine.
 package pressure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
 	"optimist/internal/fairqueue"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
 
@@ -32,17 +39,22 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
+	own      map[share.Client]int // of out, by client
+	at       map[netip.Addr]int   // and by address
 	line     fairqueue.Line[waiter]
 	refused  uint64
 }
 
 // waiter is a write in line.
 type waiter struct {
-	turn chan struct{} // closed when it may go
+	turn   chan struct{} // closed when it may go
+	client share.Client
 }
 
 // New returns a Limiter that lets few writes out at first.
-func New(o Options) *Limiter { return &Limiter{o: o, estimate: newEstimate(o.Most)} }
+func New(o Options) *Limiter {
+	return &Limiter{o: o, estimate: newEstimate(o.Most), own: map[share.Client]int{}, at: map[netip.Addr]int{}}
+}
 
 // errWaited ends a wait in line.
 var errWaited = errors.New("the write's turn didn't come in time")
@@ -63,14 +75,14 @@ func (l *Limiter) Stats() Stats {
 }
 
 // acquire waits until the write may go. The error is ctx's cause, or errWaited.
-func (l *Limiter) acquire(ctx context.Context, background bool) error {
+func (l *Limiter) acquire(ctx context.Context, client share.Client, background bool) error {
 	l.mu.Lock()
-	if l.out < l.estimate.places() && l.line.Empty() {
-		l.went()
+	if l.fits(client) { // nobody in line does, else release would have let them go
+		l.went(client)
 		l.mu.Unlock()
 		return nil
 	}
-	w := &fairqueue.Place[waiter]{Value: waiter{turn: make(chan struct{})}}
+	w := &fairqueue.Place[waiter]{Value: waiter{make(chan struct{}), client}}
 	l.line.Join(w, background)
 	l.mu.Unlock()
 
@@ -94,25 +106,44 @@ func (l *Limiter) acquire(ctx context.Context, background bool) error {
 }
 
 // release ends a write that was out for so long, and lets the next ones go.
-func (l *Limiter) release(now time.Time, took time.Duration, s signal) {
+func (l *Limiter) release(client share.Client, now time.Time, took time.Duration, s signal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.estimate.answered(now, took, s)
-	l.out--
+	l.count(client, -1)
 	for l.out < l.estimate.places() {
-		w := l.line.Next()
+		w := l.line.NextOf(func(w waiter) bool { return l.fits(w.client) })
 		if w == nil {
 			return
 		}
 		close(w.Value.turn)
-		l.went()
+		l.went(w.Value.client)
 	}
 }
 
+// fits reports whether a client may have one more place. It is called with l locked.
+func (l *Limiter) fits(c share.Client) bool {
+	total := l.estimate.places()
+	if c == (share.Client{}) {
+		return l.out < total
+	}
+	return share.Fits(total, l.out, l.at[c.Addr], l.own[c])
+}
+
 // went counts a write that goes. It is called with l locked.
-func (l *Limiter) went() {
-	l.out++
+func (l *Limiter) went(c share.Client) {
+	l.count(c, 1)
 	l.estimate.most = max(l.estimate.most, l.out)
+}
+
+func (l *Limiter) count(c share.Client, by int) {
+	l.out += by
+	if l.own[c] += by; l.own[c] == 0 {
+		delete(l.own, c)
+	}
+	if l.at[c.Addr] += by; l.at[c.Addr] == 0 {
+		delete(l.at, c.Addr)
+	}
 }
 
 // Doer is how requests go to the engine: *upstream.Set is one.
@@ -131,11 +162,14 @@ type limited struct {
 
 // Do implements Doer.
 func (d *limited) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if asksToWait(r.Target) {
+		return d.up.Do(ctx, r)
+	}
 	client := ctx
 	if lasting, ok := ctx.(*wire.Lasting); ok {
 		client = lasting.Client // what isn't sent when the client leaves never is
 	}
-	switch err := d.limiter.acquire(client, r.Background); {
+	switch err := d.limiter.acquire(client, r.Client, r.Background); {
 	case errors.Is(err, errWaited):
 		return nil, &upstream.Error{Class: upstream.NotSent, Err: upstream.ErrLimited}
 	case err != nil:
@@ -144,7 +178,7 @@ func (d *limited) Do(ctx context.Context, r *upstream.Request) (*upstream.Respon
 	start, s := time.Now(), unheard
 	defer func() { // also when Do panics: a place that is never given back is lost
 		now := time.Now()
-		d.limiter.release(now, now.Sub(start), s)
+		d.limiter.release(r.Client, now, now.Sub(start), s)
 	}()
 	res, err := d.up.Do(ctx, r)
 	switch {
@@ -155,4 +189,15 @@ func (d *limited) Do(ctx context.Context, r *upstream.Request) (*upstream.Respon
 		s = done
 	}
 	return res, err
+}
+
+// asksToWait reports whether a write has the engine wait for something else than its work: for copies of the shard, or for a refresh.
+func asksToWait(target []byte) bool {
+	_, query, _ := bytes.Cut(target, []byte("?"))
+	if len(query) == 0 {
+		return false
+	}
+	copies, _ := uri.Param(query, "wait_for_active_shards")
+	refresh, _ := uri.Param(query, "refresh")
+	return len(copies) > 0 && string(copies) != "0" && string(copies) != "1" || string(refresh) == "wait_for"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/fairqueue"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -211,14 +213,14 @@ func queue(t *testing.T, background ...bool) (order []int) {
 	t.Helper()
 	l := New(Options{Most: 1, Wait: time.Hour})
 	for range l.Stats().Limit {
-		if err := l.acquire(t.Context(), false); err != nil {
+		if err := l.acquire(t.Context(), share.Client{}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var mu sync.Mutex
 	for k, b := range background {
 		go func() {
-			if l.acquire(t.Context(), b) == nil {
+			if l.acquire(t.Context(), share.Client{}, b) == nil {
 				mu.Lock()
 				order = append(order, k)
 				mu.Unlock()
@@ -227,7 +229,7 @@ func queue(t *testing.T, background ...bool) (order []int) {
 		synctest.Wait()
 	}
 	for range background {
-		l.release(time.Now(), 0, unheard)
+		l.release(share.Client{}, time.Now(), 0, unheard)
 		synctest.Wait()
 	}
 	return order
@@ -341,5 +343,60 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	if s := l.Stats(); s.Out != 0 || s.Foreground+s.Background != 0 || worst > 16 {
 		t.Errorf("%+v, %d were out at once", s, worst)
+	}
+}
+
+// TestOneClientsSlowWritesStopNobodyElses: an engine, or a tenant, may answer one client late. That client's further writes wait. So do those of
+// others at its address in the end, but not those of clients elsewhere, though they came later.
+func TestOneClientsSlowWritesStopNobodyElses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{Most: 512, Wait: time.Minute})
+		release := make(chan struct{})
+		slow := l.Over(doer(func(context.Context) (*upstream.Response, error) {
+			<-release
+			return answer(http.StatusOK), nil
+		}))
+		quick := l.Over(doer(func(context.Context) (*upstream.Response, error) { return answer(http.StatusOK), nil }))
+		at := func(addr string, who uint64) share.Client { return share.Of(netip.MustParseAddr(addr), who) }
+		var wg sync.WaitGroup
+		for k := range 10 * floor {
+			wg.Go(func() { _, _ = slow.Do(t.Context(), &upstream.Request{Client: at("192.0.2.1", uint64(k%5))}) })
+			synctest.Wait()
+		}
+		if s := l.Stats(); s.Out >= floor || s.Out < floor/2 || s.Foreground != 10*floor-s.Out {
+			t.Errorf("%+v", s)
+		}
+		start := time.Now()
+		for range 100 {
+			if _, err := quick.Do(t.Context(), &upstream.Request{Client: at("192.0.2.2", 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("another client's writes waited for %s", took)
+		}
+		close(release)
+		wg.Wait()
+		if s := l.Stats(); s.Out != 0 || s.Foreground != 0 || s.Refused != 0 || len(l.own)+len(l.at) != 0 {
+			t.Errorf("%+v, %v, %v", s, l.own, l.at)
+		}
+	})
+}
+
+// TestAWriteThatAsksToWaitTakesNoPlace: its time is the client's choice. It mustn't stand for the engine's, nor keep others out.
+func TestAWriteThatAsksToWaitTakesNoPlace(t *testing.T) {
+	for target, takes := range map[string]bool{
+		"/a/_doc/1?refresh=wait_for": false, "/a/_doc/1?if_seq_no=1&wait_for_active_shards=all": false, "/_bulk?wait_for_active_shards=5&timeout=1h": false,
+		"/a/_doc/1": true, "/a/_doc/1?refresh=true": true, "/a/_doc/1?wait_for_active_shards=1": true, "/a/_doc/wait_for?refresh": true,
+	} {
+		l := New(Options{Most: 512, Wait: time.Minute})
+		out := -1
+		_, err := l.Over(doer(func(context.Context) (*upstream.Response, error) {
+			out = l.Stats().Out
+			return answer(http.StatusOK), nil
+		})).Do(t.Context(), &upstream.Request{Target: []byte(target)})
+		if err != nil || (out == 1) != takes || (l.estimate.answers == 1) != takes {
+			t.Errorf("%s: %d out, %d answers, %v", target, out, l.estimate.answers, err)
+		}
 	}
 }
