@@ -106,6 +106,25 @@ func lostAnswer(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
+// Unknown is the error of a write that may have been applied, and whose next step failed with err. Of err it keeps only the cause: that
+// nothing was written, which err may say, is true of that step alone.
+func Unknown(err error) error { return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, cause(err)) }
+
+// cause is why a step failed, without what that means for the step's own write.
+func cause(err error) error {
+	var ended *retry.ExhaustedError
+	if errors.As(err, &ended) {
+		return cause(ended.Last)
+	}
+	var pair interface{ Unwrap() []error }
+	if errors.As(err, &pair) {
+		if of := pair.Unwrap(); len(of) > 1 && (errors.Is(of[0], ErrNotWritten) || errors.Is(of[0], doc.ErrConflict)) {
+			return cause(of[len(of)-1])
+		}
+	}
+	return err
+}
+
 // MayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
 // Where no node can be reached the client is told at once.
 func MayAskAgain(err error) bool {

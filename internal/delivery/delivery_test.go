@@ -3,9 +3,12 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/upstream"
 	"optimist/retry"
 )
@@ -73,5 +76,24 @@ func TestARejectedWriteWhoseNextAnswerIsLostHasNoKnownOutcome(t *testing.T) {
 	e := &engine{statuses: []int{429}, err: errors.New("reset")}
 	if res, err := (Sender{e}).SendPatiently(t.Context(), quick, &upstream.Request{}); !errors.Is(err, ErrUnknownOutcome) || res != nil {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestAnUnknownOutcomeIsNotSaidToBeNothingWritten: the re-read after a write fails, and its error says that nothing was written. That is about the
+// try that wasn't made. The client would read it as the end of its write.
+func TestAnUnknownOutcomeIsNotSaidToBeNothingWritten(t *testing.T) {
+	lost := errors.New("the engine answered 302")
+	unread := fmt.Errorf("%w: %w", ErrNotWritten, lost)
+	for name, err := range map[string]error{
+		"a read":           unread,
+		"a question":       CantAsk(lost),
+		"tries that ended": &retry.ExhaustedError{Attempts: 20, Last: fmt.Errorf("%w: %w", doc.ErrConflict, unread)},
+		"something else":   lost,
+	} {
+		got := Unknown(err)
+		if !errors.Is(got, ErrUnknownOutcome) || !errors.Is(got, lost) || errors.Is(got, ErrNotWritten) || errors.Is(got, doc.ErrConflict) ||
+			strings.Contains(got.Error(), "nothing was written") || !strings.HasSuffix(got.Error(), "; then: the engine answered 302") {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -311,7 +311,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 	case delivery.MayAskAgain(err):
 		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
 	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
-		return fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
+		return delivery.Unknown(err)
 	case a.conflict != nil:
 		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
 		a.answerAll(func(*change) *respond.Answer { return a.conflict.Clone() })
@@ -462,7 +462,7 @@ func (a *attempt) single(ctx context.Context, c *change) {
 func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
 	switch {
 	case c.maybeApplied && !errors.Is(err, ErrUnknownOutcome):
-		return nil, fmt.Errorf("%w; then: %w", ErrUnknownOutcome, err)
+		return nil, delivery.Unknown(err)
 	case err == nil:
 		return nil, errors.New("the attempt ended without an answer")
 	case a.conflict != nil && (errors.Is(err, doc.ErrConflict) || errors.Is(err, intake.ErrTimeout)):
