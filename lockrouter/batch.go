@@ -54,7 +54,7 @@ func forget(part []*item) {
 
 func (b *batch) op(it *item) state.Op {
 	return state.Op{Do: state.Acquire, Owner: b.a.Owner, Rid: it.rid, Mode: state.Exclusive, Class: b.a.class, Note: b.a.Note,
-		TTL: b.r.ttl(b.a).Milliseconds()}
+		TTL: b.r.ttl(b.a).Milliseconds(), Client: b.client}
 }
 
 // try tries to acquire some locks with one call. taken is the index of the first that isn't free; -1: all were acquired.

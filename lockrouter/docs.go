@@ -41,10 +41,11 @@ type docsParameters struct {
 
 // batch is one request for the locks of several documents. It gets all of them or none.
 type batch struct {
-	r     *Router
-	a     *parameters
-	began time.Time
-	items []*item // sorted, so that no two requests wait for each other
+	r      *Router
+	a      *parameters
+	client string // see Request.Client
+	began  time.Time
+	items  []*item // sorted, so that no two requests wait for each other
 }
 
 // item is one document of a batch, with its lock.
@@ -76,7 +77,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	case len(want.Resource) > 0:
 		return nil, badRequest(onlyGlobal)
 	}
-	b := &batch{r: r, a: &want.parameters, began: time.Now()}
+	b := &batch{r: r, a: &want.parameters, client: q.Client, began: time.Now()}
 	if q.Method == http.MethodPost && end == noEnd {
 		if err := r.mayUndo(b.a); err != nil {
 			return nil, err

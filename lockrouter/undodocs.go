@@ -30,7 +30,7 @@ func (b *batch) acquireSettled(ctx context.Context) error {
 			return err
 		}
 		b.release(b.items) // the others, too: a request that waits holds only locks that come before
-		ended := &batch{r: b.r, a: b.a, items: over}
+		ended := &batch{r: b.r, a: b.a, client: b.client, items: over}
 		if _, err := ended.end(state.Verdict.Ended); err != nil {
 			return err
 		}

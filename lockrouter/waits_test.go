@@ -69,3 +69,30 @@ func TestOneClientsWaitsLeaveOthersAPlace(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// The same with requests for the locks of several documents.
+func TestOneClientsWaitsForDocumentsLeaveOthersAPlace(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		const places = 32
+		r := router(t, s, lockrouter.Options{MostWaiting: places})
+		ask(t, r, 201, "", "POST", docs, `{"owner":"holder","ids":["1"]}`)
+		var wg sync.WaitGroup
+		for i := range 2 * places {
+			wg.Go(func() {
+				_, err := r.Serve(t.Context(), &lockrouter.Request{Method: "POST", Path: []byte(docs), Client: "192.0.2.1",
+					Body: fmt.Appendf(nil, `{"owner":"o%d","ids":["1","%d"],"wait":"20s"}`, i, i+2)})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(10 * time.Millisecond) // for the calls to the store
+		}
+		if n := r.Waiting(state.Foreground); n < places/2 || n > places*7/8 {
+			t.Errorf("%d of %d places are one client's", n, places)
+		}
+		wg.Wait()
+		if n := r.Waiting(state.Foreground); n != 0 {
+			t.Errorf("%d wait", n)
+		}
+	})
+}
