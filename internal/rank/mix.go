@@ -41,14 +41,13 @@ func (w *weighing) restores(n int) bool {
 	before := slices.ContainsFunc(w.verdicts[:n], func(o verdict) bool { return o.saves() && !o.absent })
 	v := &w.verdicts[n]
 	return before && slices.ContainsFunc(w.changes[v.from:v.to], func(c change) bool {
-		return !c.ofMember()
+		return c.effect != sets && c.effect != adds && c.effect != fills
 	})
 }
 
-// ofMember reports whether the client would have put in a member, or set it to another value.
-func (c *change) ofMember() bool { return c.effect == sets || c.effect == adds }
-
-func (w *weighing) setsTime(c *change) bool { return c.ofMember() && w.mine.members[c.index].time }
+func (w *weighing) setsTime(c *change) bool {
+	return (c.effect == sets || c.effect == adds) && w.mine.members[c.index].time
+}
 
 // what is the same for changes that do the same, whatever was there before.
 func (c *change) what() uint64 {
