@@ -283,3 +283,55 @@ func (g *gateway) check(t *testing.T, workers []*worker) {
 		}
 	}
 }
+
+// guarded has a client read a document, somebody else change it, and others do something. Then the client writes the document: nothing may
+// be lost.
+func (g *gateway) guarded(t *testing.T, client, of *worker, what string, do func()) {
+	t.Helper()
+	seen := client.ask("GET", "/shop/_doc/0", "")
+	of.meddle(0)
+	do()
+	doc := gjson.Get(seen.Body, "_source")
+	body := fmt.Sprintf(`{"n":%d,"direct":0,"owner":%s}`, doc.Get("n").Int()+1, doc.Get("owner").Raw)
+	a := client.ask("PUT", "/shop/_doc/0", body)
+	if !strings.HasPrefix(a.Outcome(), "merged") {
+		t.Errorf("%s: %d %s, want it merged", what, a.Status, a.Outcome())
+	}
+}
+
+// What a tenant sees of an index, or does with it, says nothing of another tenant's index of the same name.
+func TestATenantsIndexEndsNothingInAnothers(t *testing.T) {
+	g := newGateway(t, byField("X-Tenant"))
+	newWorker := func(tenant string) *worker {
+		return &worker{gateway: g, t: t, rng: rand.New(rand.NewPCG(1, 7)), tenant: tenant, kinds: map[string]int{}}
+	}
+	anna, bert := newWorker("anna"), newWorker("bert")
+	anna.ask("PUT", "/shop/_doc/0", `{"n":0,"direct":0,"owner":"of-anna"}`)
+	for _, c := range []struct{ what, method, path, body string }{
+		{"a read", "GET", "/shop/_doc/0", ""},
+		{"its end", "DELETE", "/shop", ""},
+		{"a read of none", "GET", "/shop/_doc/0", ""},
+		{"a second end", "DELETE", "/shop", ""},
+		{"an index", "PUT", "/shop", ""},
+		{"a write", "PUT", "/shop/_doc/0", `{"n":1}`},
+		{"its end after that", "DELETE", "/shop", ""},
+		{"an alias of that name", "PUT", "/b", `{"aliases":{"shop":{}}}`},
+		{"the end of the alias", "DELETE", "/b/_alias/shop", ""},
+	} {
+		g.guarded(t, anna, anna, c.what, func() { bert.ask(c.method, c.path, c.body) })
+	}
+}
+
+// Everybody can ask for names that no index has. More of them than there is room for must not give all later indices one fate.
+func TestNamesThatNoIndexHasEndNothing(t *testing.T) {
+	const names = 4200
+	g := newGateway(t, byField("X-Tenant"))
+	client := &worker{gateway: g, t: t, rng: rand.New(rand.NewPCG(1, 7)), tenant: "anna", kinds: map[string]int{}}
+	other := &worker{gateway: g, t: t, rng: rand.New(rand.NewPCG(2, 7)), tenant: "anna", name: "other", kinds: map[string]int{}}
+	for i := range names {
+		other.ask("GET", "/none-"+strconv.Itoa(i)+"/_doc/1", "")
+	}
+	client.ask("PUT", "/shop/_doc/0", `{"n":0,"direct":0,"owner":"of-anna"}`)
+	g.guarded(t, client, client, "a read of no index", func() { other.ask("GET", "/none/_doc/1", "") })
+	g.guarded(t, client, client, "an index of its own", func() { other.ask("PUT", "/mine", "") })
+}

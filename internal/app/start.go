@@ -85,10 +85,7 @@ const settledFor = 1000 * time.Hour
 func (a *App) openSessions(c *config.Config) error {
 	var writes *write.Service
 	o := session.Options{MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
-		Renewed: func(credentials session.Credentials, index string) { writes.IndexRenewed(credentials, index) },
-		Others: func(index string, credentials session.Credentials) []session.Credentials {
-			return writes.Catalog().Others(index, credentials)
-		}}
+		Renewed: func(credentials session.Credentials, index string) { writes.IndexRenewed(credentials, index) }}
 	var ahead atomic.Int64
 	if a.o.Settled || a.o.InMemory { // nobody can have read from an engine in memory before the start: it is new
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,26 @@ type Index struct {
 // Exists reports whether the index is there, and is known.
 func (ix *Index) Exists() bool { return ix.Unknown == "" && ix.UUID != "" }
 
+// Doubts are about indices of which other clients have said that they aren't the same any more; *session.Store has them. A client may be
+// of another cluster than those others.
+type Doubts interface {
+	// Epoch is the current epoch, and Begin begins a new one.
+	Epoch() session.Epoch
+	Begin() session.Epoch
+	// Doubt reports whether there is a doubt, and since which epoch.
+	Doubt(c session.Credentials, index string) (mark session.Epoch, open bool)
+	// Settle ends the doubts up to the mark: what was known since the epoch from counts on.
+	Settle(c session.Credentials, index string, mark, from session.Epoch)
+}
+
+// certain are no doubts.
+type certain struct{}
+
+func (certain) Epoch() session.Epoch                                       { return 0 }
+func (certain) Begin() session.Epoch                                       { return 0 }
+func (certain) Doubt(session.Credentials, string) (session.Epoch, bool)    { return 0, false }
+func (certain) Settle(_ session.Credentials, _ string, _, _ session.Epoch) {}
+
 // Options are what a Catalog needs. Engine is required.
 type Options struct {
 	Engine Engine
@@ -69,9 +90,10 @@ type Options struct {
 	OwnAuth bool
 	// Unguardable is called when an index is found that can't be guarded or merged.
 	Unguardable hook.Func2[string, string] // index, reason
-	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials and for all
-	// others except Catalog.Others. While Recreated runs, Catalog.Others is as it was before.
+	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials.
 	Recreated hook.Func2[session.Credentials, string]
+	// Doubts are settled whenever the engine has said what an index is. Nil: there are none.
+	Doubts Doubts
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -82,10 +104,14 @@ type Catalog struct {
 	ownAuth     bool
 	unguardable hook.Func2[string, string]
 	recreated   hook.Func2[session.Credentials, string]
+	doubts      Doubts
 	now         func() time.Time
 	names       *lru.Cache[nameKey, *entry]
 	noSeqNo     *lru.Cache[nameKey, time.Time] // by the concrete name
 	uuids       *lru.Cache[nameKey, identified]
+	indices     *lru.Cache[incarnation, session.Epoch] // since when each is known, to whomever
+	seed        maphash.Seed
+	identified  [maxNames]atomic.Bool // by the hash of a nameKey: whether the name has ever had a UUID in the realm
 	primaries   *lru.Cache[shardAt, *primary]
 }
 
@@ -120,9 +146,13 @@ func New(o Options) *Catalog {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, now: o.Now,
+	if o.Doubts == nil {
+		o.Doubts = certain{}
+	}
+	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, doubts: o.Doubts, now: o.Now,
+		seed:  maphash.MakeSeed(),
 		names: cache[nameKey, *entry](), noSeqNo: cache[nameKey, time.Time](), uuids: cache[nameKey, identified](),
-		primaries: cache[shardAt, *primary]()}
+		indices: cache[incarnation, session.Epoch](), primaries: cache[shardAt, *primary]()}
 }
 
 func cache[K comparable, V any]() *lru.Cache[K, V] {
@@ -131,7 +161,7 @@ func cache[K comparable, V any]() *lru.Cache[K, V] {
 }
 
 // Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. The identities of indices stay known,
-// except of those (names, decoded) that were certainly created again, as seen by the given credentials: see Others.
+// except of those (names, decoded) that were certainly created again, as seen by the given credentials.
 func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
 	c.names.Purge()
 	c.noSeqNo.Purge()
@@ -157,19 +187,19 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
-// where maxAge is zero. An index that isn't there yet is not remembered: the write may make it. But callers that wait at the same time
-// share that answer, as they do any other. The error is ErrUnavailable.
+// where maxAge is zero, and no older than a doubt about the index. An index that isn't there yet is not remembered: the write may make it.
+// But callers that wait at the same time share that answer, as they do any other. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
 	e, began := c.entryOf(name, asker.Realm), c.now()
 	now := began
-	if a := e.index.Load(); a.fresh(now, maxAge) {
+	if a := e.index.Load(); a.fresh(now, maxAge) && !c.doubted(asker, a) {
 		return a.value, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now = c.now()
 	before := e.index.Load()
-	if before.fresh(now, maxAge) {
+	if before.fresh(now, maxAge) && !c.doubted(asker, before) {
 		return before.value, nil
 	}
 	if e.missing.After(began) {
@@ -177,14 +207,13 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	ix, err := c.engine.ResolveIndex(ctx, c.asker(asker), name)
+	ix, err := c.identify(ctx, asker, name)
 	a := &answer[Index]{value: Index{Index: ix}, askedAt: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:
 		if name != "" && name[0] == '<' {
 			a.until = now.Add(dateMathAge)
 		}
-		c.note(asker, ix)
 	case errors.Is(err, es.ErrNoIndex):
 		c.Missing(asker, name)
 		e.missing = now
@@ -243,83 +272,92 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // identified is an index that a realm's clients were told of.
 type identified struct {
-	uuid        string
+	uuid        string // "": it isn't there any more, or is another one
 	credentials session.Credentials
-	first, last time.Time // when the engine said so
 }
 
-// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew.
-func (c *Catalog) note(asker Asker, ix es.Index) {
+// incarnation is one of the indices that have had a name.
+type incarnation struct{ name, uuid string }
+
+// maxQuestions is how often the engine is asked what an index is, while other clients say that it isn't the same any more.
+const maxQuestions = 3
+
+// doubted reports whether other clients have said, since the answer was given, that the index isn't the same any more.
+func (c *Catalog) doubted(asker Asker, a *answer[Index]) bool {
+	_, open := c.doubts.Doubt(asker.Credentials, a.value.Name)
+	return open
+}
+
+// identify asks the engine what a name stands for. It asks again if a doubt has come up meanwhile, which the answer doesn't settle.
+func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es.Index, err error) {
+	for range maxQuestions {
+		asked := c.doubts.Epoch()
+		if ix, err = c.engine.ResolveIndex(ctx, c.asker(asker), name); err != nil {
+			return ix, err
+		}
+		if mark, open := c.doubts.Doubt(asker.Credentials, ix.Name); !open || mark <= asked {
+			c.note(asker, ix, mark, open)
+			break
+		}
+	}
 	if why := whyNotMerged(ix); why != "" {
 		c.unguardable.Call(ix.Name, why)
 	}
-	key, now := nameKey{ix.Name, asker.Realm}, c.now()
-	is := identified{ix.UUID, asker.Credentials, now, now}
+	return ix, nil
+}
+
+// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew. A doubt that is
+// open since the mark is settled by that.
+func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) {
+	key, is := nameKey{ix.Name, asker.Realm}, incarnation{ix.Name, ix.UUID}
 	before, found := c.uuids.Peek(key)
-	switch {
-	case !found:
-	case before.uuid == ix.UUID:
-		is.first = before.first
-	default:
+	since, known := c.indices.Get(is)
+	switch other := before.uuid != "" && before.uuid != ix.UUID; {
+	case open && before.uuid == ix.UUID:
+		c.doubts.Settle(asker.Credentials, ix.Name, mark, 0)
+	case open:
+		if other || !known || since > mark {
+			since = mark // nothing shows that the index is older
+		}
+		c.doubts.Settle(asker.Credentials, ix.Name, mark, since)
+		c.forgetUUID(asker.Credentials, ix.Name)
+	case other, !found && !known && c.wasIdentified(key).Load() && c.hasOther(is): // or what was known had to make room
 		c.recreated.Call(asker.Credentials, ix.Name)
 		c.forgetUUID(asker.Credentials, ix.Name)
 	}
-	c.uuids.Add(key, is)
+	if !known {
+		c.indices.Add(is, c.doubts.Begin())
+	}
+	c.wasIdentified(key).Store(true)
+	c.uuids.Add(key, identified{ix.UUID, asker.Credentials})
+}
+
+// wasIdentified is whether a name has ever had a UUID in a realm. Names may share that: then an index is taken for one that was made anew.
+func (c *Catalog) wasIdentified(key nameKey) *atomic.Bool {
+	return &c.identified[maphash.Comparable(c.seed, key)%maxNames]
+}
+
+// hasOther reports whether another index is known that has, or had, the name.
+func (c *Catalog) hasOther(ix incarnation) bool {
+	return slices.ContainsFunc(c.indices.Keys(), func(other incarnation) bool { return other.name == ix.name && other.uuid != ix.uuid })
 }
 
 // Missing notes that the engine has no index of the name (concrete). If there was one, its knowledge is void: an index that is created
 // again counts from zero, and the engine accepts the old numbers.
 func (c *Catalog) Missing(asker Asker, index string) {
-	if _, known := c.uuids.Peek(nameKey{index, asker.Realm}); known {
+	if is, _ := c.uuids.Peek(nameKey{index, asker.Realm}); is.uuid != "" {
 		c.recreated.Call(asker.Credentials, index)
 		c.forgetUUID(asker.Credentials, index)
 	}
 }
 
-// forgetUUID forgets which index a name (concrete) stands for, but for those that Others returns.
+// forgetUUID forgets which index a name (concrete) stands for, for clients with those credentials.
 func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
-	spared := c.Others(index, credentials)
 	for _, key := range c.uuids.Keys() {
-		if is, ok := c.uuids.Peek(key); key.name == index && ok && !slices.Contains(spared, is.credentials) {
-			c.uuids.Remove(key)
+		if is, ok := c.uuids.Peek(key); key.name == index && ok && is.credentials == credentials {
+			c.uuids.Add(key, identified{credentials: credentials})
 		}
 	}
-}
-
-// Others are the credentials for which the name (concrete) is known to stand for another index than for these credentials: those of
-// another cluster. A change of the one index doesn't concern theirs. Within one cluster a name may stand for one index now and for
-// another one later, but never back and forth: that is how the two cases are told apart.
-func (c *Catalog) Others(index string, credentials session.Credentials) (others []session.Credentials) {
-	var own, all []identified
-	for _, key := range c.uuids.Keys() {
-		if key.name != index {
-			continue
-		}
-		if is, ok := c.uuids.Peek(key); ok && is.credentials == credentials {
-			own = append(own, is)
-		} else if ok {
-			all = append(all, is)
-		}
-	}
-	if len(own) == 0 {
-		return nil
-	}
-	shared := map[session.Credentials]bool{}
-	for _, is := range all {
-		elsewhere := !slices.ContainsFunc(own, func(o identified) bool { return !is.isBeside(&o) })
-		shared[is.credentials] = shared[is.credentials] || !elsewhere
-	}
-	for credentials, same := range shared {
-		if !same {
-			others = append(others, credentials)
-		}
-	}
-	return others
-}
-
-// isBeside reports whether two indices of one name certainly were there at the same time.
-func (is *identified) isBeside(o *identified) bool {
-	return is.uuid != o.uuid && !is.last.Before(o.first) && !o.last.Before(is.first)
 }
 
 func whyNotMerged(ix es.Index) string {

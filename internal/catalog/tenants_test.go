@@ -2,7 +2,8 @@ package catalog
 
 import (
 	"context"
-	"slices"
+	"hash/maphash"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,10 +17,15 @@ type clusters struct {
 	Engine
 	uuids map[string]string // by the value of the client's only field
 	terms map[string]int64
+	// meanwhile happens between an answer and its arrival.
+	meanwhile func()
 }
 
 func (c *clusters) ResolveIndex(_ context.Context, caller es.Caller, name string) (es.Index, error) {
 	uuid := c.uuids[string(caller.Params)]
+	if c.meanwhile != nil {
+		defer c.meanwhile()
+	}
 	if uuid == "" {
 		return es.Index{}, es.ErrNoIndex
 	}
@@ -31,68 +37,167 @@ func asker(name string) Asker {
 	return Asker{Realm: credentials, Credentials: credentials, Caller: es.Caller{Params: []byte(name)}}
 }
 
-func TestIndicesOfOneNameInTwoClustersAreTwo(t *testing.T) {
-	now := time.Unix(0, 0)
-	e := &clusters{uuids: map[string]string{"anna": "a1", "bert": "b1"}}
-	type renewal struct {
-		credentials session.Credentials
-		others      []session.Credentials
-	}
-	var renewed []renewal
-	var c *Catalog
-	c = New(Options{Engine: e, Now: func() time.Time { return now }, Recreated: func(credentials session.Credentials, index string) {
-		renewed = append(renewed, renewal{credentials, c.Others(index, credentials)})
+// world is a catalog with sessions, whose doubts it settles.
+type world struct {
+	t *testing.T
+	*Catalog
+	engine   *clusters
+	sessions *session.Store
+	renewed  []session.Credentials
+}
+
+func newWorld(t *testing.T, uuids map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, engine: &clusters{uuids: uuids}, sessions: session.New(session.Options{})}
+	w.sessions.Wrote(session.Credentials{}, "shop") // there is something to be doubted
+	w.Catalog = New(Options{Engine: w.engine, Doubts: w.sessions, Recreated: func(credentials session.Credentials, index string) {
+		w.renewed = append(w.renewed, credentials)
+		w.sessions.DropIndex(credentials, index)
 	}})
-	ask := func(who string) {
-		t.Helper()
-		ix, err := c.Resolve(t.Context(), asker(who), "shop", time.Nanosecond)
-		if now = now.Add(time.Second); err != nil || ix.UUID != e.uuids[who] {
-			t.Fatalf("%s: %+v %v", who, ix, err)
+	for cells := map[any]bool{}; len(cells) < 3; { // which of them share one is chance
+		clear(cells)
+		w.seed = maphash.MakeSeed()
+		for _, who := range []string{"anna", "bert", "carl"} {
+			cells[w.wasIdentified(nameKey{"shop", asker(who).Realm})] = true
 		}
 	}
+	return w
+}
+
+// ask resolves the name as a client whose last answer is older than maxAge; 0: than a minute.
+func (w *world) ask(who string, maxAge time.Duration) {
+	w.t.Helper()
+	if ix, err := w.Resolve(w.t.Context(), asker(who), "shop", maxAge); err != nil || ix.UUID != w.engine.uuids[who] {
+		w.t.Fatalf("%s: %+v %v, want %s", who, ix, err, w.engine.uuids[who])
+	}
+}
+
+// keeps reports whether what the client knew at the epoch still counts, once the doubts about it are settled.
+func (w *world) keeps(who string, at session.Epoch) bool {
+	w.t.Helper()
+	w.ask(who, 0)
+	credentials := asker(who).Credentials
+	if _, open := w.sessions.Doubt(credentials, "shop"); open {
+		w.t.Fatalf("%s: the answer settles nothing", who)
+	}
+	return !w.sessions.Dropped(credentials, "shop", at)
+}
+
+func TestIndicesOfOneNameInTwoClustersAreTwo(t *testing.T) {
+	w := newWorld(t, map[string]string{"anna": "a1", "bert": "b1"})
 	for range 2 {
-		ask("anna")
-		ask("bert")
+		w.ask("anna", time.Nanosecond)
+		w.ask("bert", time.Nanosecond)
 	}
-	if len(renewed) > 0 {
-		t.Fatalf("%v: nothing was made anew", renewed)
+	if len(w.renewed) > 0 {
+		t.Fatalf("%v: nothing was made anew", w.renewed)
 	}
-	anna, bert := asker("anna"), asker("bert")
-	if got := c.Others("shop", anna.Credentials); !slices.Equal(got, []session.Credentials{bert.Credentials}) {
-		t.Errorf("others than Anna's: %v", got)
+	at := w.sessions.Epoch()
+	w.engine.uuids["anna"] = "a2"
+	w.ask("anna", time.Nanosecond)
+	if !w.keeps("bert", at) || w.keeps("anna", at) || len(w.renewed) != 1 {
+		t.Errorf("%v: want Anna's alone, and Bert keeps what he knew", w.renewed)
 	}
-	e.uuids["anna"] = "a2"
-	ask("anna")
-	if len(renewed) != 1 || renewed[0].credentials != anna.Credentials || !slices.Equal(renewed[0].others, []session.Credentials{bert.Credentials}) {
-		t.Errorf("%v: want Anna's, and Bert is spared", renewed)
+	// What Bert sees, does, or asks for says nothing of Anna's, and the other way round.
+	at = w.sessions.Epoch()
+	bert := asker("bert")
+	for name, do := range map[string]func(){
+		"missing":   func() { w.Missing(bert, "shop") },
+		"changed":   func() { w.sessions.DropIndex(bert.Credentials, "shop"); w.Forget(bert.Credentials, "shop") },
+		"made anew": func() { w.engine.uuids["bert"] += "x"; w.ask("bert", time.Nanosecond) },
+	} {
+		if do(); !w.keeps("anna", at) {
+			t.Errorf("%s: Anna's bases end", name)
+		}
 	}
-	ask("bert")
-	if len(renewed) != 1 {
-		t.Error("Bert's index is held against Anna's")
-	}
-	c.RefusedGuard(anna, "shop")
-	if ix := (Index{Index: es.Index{Name: "shop"}}); c.Guardable(anna, ix) || !c.Guardable(bert, ix) {
+	w.RefusedGuard(asker("anna"), "shop")
+	if ix := (Index{Index: es.Index{Name: "shop"}}); w.Guardable(asker("anna"), ix) || !w.Guardable(bert, ix) {
 		t.Error("Anna's index has no sequence numbers, Bert's has")
 	}
 }
 
-// Two clients of one cluster may be told of two indices of a name, the one before the name was made anew and the other after it. That
-// doesn't prove that what happens to the one doesn't concern the other.
-func TestIndicesThatWereThereOneAfterTheOtherAreOfOneCluster(t *testing.T) {
-	now := time.Unix(0, 0)
-	e := &clusters{uuids: map[string]string{"anna": "1", "carl": "1"}}
-	c := New(Options{Engine: e, Now: func() time.Time { return now }})
-	ask := func(who string) {
-		_, _ = c.Resolve(t.Context(), asker(who), "shop", time.Nanosecond) // it answers
-		now = now.Add(time.Second)
+func TestAnIndexThatIsMadeAnewIsAnotherForAllOfItsCluster(t *testing.T) {
+	for name, known := range map[string]bool{"who has written there": true, "who has only read": false} {
+		w := newWorld(t, map[string]string{"anna": "1", "carl": "1"})
+		w.ask("anna", 0)
+		if known {
+			w.ask("carl", 0)
+		}
+		at := w.sessions.Epoch()
+		w.engine.uuids["anna"], w.engine.uuids["carl"] = "2", "2"
+		w.ask("anna", time.Nanosecond)
+		if w.keeps("carl", at) {
+			t.Errorf("%s: the bases are of the index that was there before", name)
+		}
+		at = w.sessions.Epoch()
+		for range 3 {
+			if w.ask("anna", time.Nanosecond); !w.keeps("carl", at) || !w.keeps("anna", at) || len(w.renewed) != 1 {
+				t.Errorf("%s: it is found out more than once: %v", name, w.renewed)
+			}
+		}
 	}
-	ask("carl")
-	ask("carl")
-	e.uuids["anna"], e.uuids["carl"] = "2", "2"
-	ask("anna")
-	ask("anna")
-	if got := c.Others("shop", asker("anna").Credentials); len(got) > 0 {
-		t.Errorf("%v: Carl may have read in Anna's index since", got)
+}
+
+// Nobody has asked for Anna what the index is, but others of her cluster know it since before she read there.
+func TestAnIndexThatOthersKnowIsProvenByThem(t *testing.T) {
+	w := newWorld(t, map[string]string{"anna": "1", "carl": "1"})
+	before := w.sessions.Epoch()
+	w.ask("carl", 0)
+	at := w.sessions.Epoch()
+	w.sessions.DropIndex(asker("bert").Credentials, "shop")
+	if !w.keeps("anna", at) {
+		t.Error("the index is the one that was there")
+	}
+	if !w.sessions.Dropped(asker("anna").Credentials, "shop", before) {
+		t.Error("nothing shows which index was there before anybody knew it")
+	}
+}
+
+// An answer says nothing of what happened after the engine gave it.
+func TestADoubtThatComesWithTheAnswerIsNotSettledByIt(t *testing.T) {
+	for finds, settled := range map[int]bool{1: true, maxQuestions: false} {
+		w := newWorld(t, map[string]string{"anna": "1"})
+		w.ask("anna", 0)
+		left := finds
+		w.engine.meanwhile = func() {
+			if left > 0 {
+				left--
+				w.sessions.DropIndex(asker("bert").Credentials, "shop")
+			}
+		}
+		w.sessions.DropIndex(asker("bert").Credentials, "shop")
+		w.ask("anna", 0)
+		if _, open := w.sessions.Doubt(asker("anna").Credentials, "shop"); open == settled {
+			t.Errorf("%d finds while the engine is asked: settled %v, want %v", finds, !open, settled)
+		}
+	}
+}
+
+// Whoever makes up identities can make the catalog forget which index a client was told of. It remembers that there was one.
+func TestAnIndexIsFoundOutWhoseIdentityHadToMakeRoom(t *testing.T) {
+	w := newWorld(t, map[string]string{"anna": "1"})
+	w.ask("anna", 0)
+	forget := func() {
+		for i := range maxNames {
+			w.uuids.Add(nameKey{"other", asker(strconv.Itoa(i)).Realm}, identified{uuid: "m"})
+		}
+	}
+	at := w.sessions.Epoch()
+	forget()
+	w.ask("anna", time.Nanosecond)
+	if len(w.renewed) > 0 || !w.keeps("anna", at) {
+		t.Fatal("it is the same index")
+	}
+	forget()
+	w.engine.uuids["anna"] = "2"
+	if w.ask("anna", time.Nanosecond); len(w.renewed) != 1 || w.keeps("anna", at) {
+		t.Error("it is another index")
+	}
+	at = w.sessions.Epoch()
+	w.ask("carl", time.Nanosecond)
+	w.ask("anna", time.Nanosecond)
+	if w.Missing(asker("anna"), "shop"); w.keeps("anna", at) {
+		t.Error("it was missing")
 	}
 }
 

@@ -1,22 +1,28 @@
 // Package indexstate knows the state of indices: since when the numbers of an index mean other documents than before, whether
 // clients write to it, and which clients overwrite documents in it blindly.
 //
-// It forgets an index that nobody asks for for long, and what it knew from before the index's last drop.
+// Clients may be of several clusters, in which a name stands for several indices. So what one owner finds out voids only what that owner
+// knew. For all other owners it is a doubt: they have to ask whether their index is still the same one.
+//
+// The package forgets an index that nobody asks for for long, and what it knew from before the index's last drop.
 package indexstate
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// MaxIndices bounds how many indices are told apart. Further indices share one state, which errs on the safe side: bodies are kept, and
-// if one of these indices is dropped, all are.
+// MaxIndices bounds how many indices are told apart. Further indices share cells, by the hashes of their names. A cell errs on the safe
+// side: bodies are kept, and a doubt about one of its indices is one about all of them, which nothing settles.
 const MaxIndices = 4096
+
+// maxCells is how many cells there are for further indices. They are made when they are needed.
+const maxCells = 1024
 
 // Epoch is a moment, by which incarnations of indices are told apart.
 type Epoch uint64
@@ -24,101 +30,131 @@ type Epoch uint64
 // Owner stands for clients to whom the name of an index means the same index.
 type Owner [16]byte
 
-// maxForks bounds how many owners are told apart for each index. Those beyond it lose what is known of theirs with all others.
-const maxForks = 1024
+// maxOwners bounds for how many owners it is noted what became of their doubts, for each index. Of the owner that is forgotten only a
+// hash remembers what is void.
+const maxOwners = 1024
 
 // Indices are the states of indices by name, for writers of type W. They are safe for concurrent use. Times are in nanoseconds
 // since some moment, which must not be after the first of them.
 type Indices[W comparable] struct {
-	// Others returns the owners for whom the name certainly stands for another index than for o: they are clients of another cluster. A
-	// change of o's index doesn't concern theirs. Nil: there are none. It is called with a lock held.
-	Others func(name string, o Owner) []Owner
-
 	maxAge int64
-	byName atomic.Pointer[map[string]*Index[W]]
-	others Index[W]
+	byName atomic.Pointer[map[string]*state[W]]
+	cells  [maxCells]atomic.Pointer[state[W]] // of the names that aren't among byName
+	seed   maphash.Seed
 	adding sync.Mutex
 	purged int64 // when it was purged last, + 1; 0: never. Guarded by adding
+
+	void Moments[owned] // the epochs from before which nothing counts, of owners that the states don't note
+	seen Moments[owned] // the epochs at which owners have last seen that their index is there
 
 	changing sync.Mutex
 	epoch    atomic.Uint64
 	floor    atomic.Uint64 // everything from before it is void
 }
 
+// owned is a name as an owner uses it.
+type owned struct {
+	name  string
+	owner Owner
+}
+
 // New returns states of no index. Knowledge of an index, or of a writer in it, counts for maxAge.
 func New[W comparable](maxAge time.Duration) *Indices[W] {
-	t := &Indices[W]{maxAge: int64(maxAge)}
-	t.byName.Store(&map[string]*Index[W]{})
-	t.others.in, t.others.clients = t, &clients[W]{}
-	t.others.wrote.Store(true)
+	t := &Indices[W]{maxAge: int64(maxAge), seed: maphash.MakeSeed()}
+	t.byName.Store(&map[string]*state[W]{})
 	return t
 }
 
 // Epoch returns the current moment. It is one load.
 func (t *Indices[W]) Epoch() Epoch { return Epoch(t.epoch.Load()) }
 
+// Begin begins a new epoch, in which nothing is void that wasn't.
+func (t *Indices[W]) Begin() Epoch {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	return Epoch(t.epoch.Add(1))
+}
+
 // Len returns how many indices are told apart.
 func (t *Indices[W]) Len() int { return len(*t.byName.Load()) }
 
-// Index returns the state of an index, as its owner has it. It takes no lock and doesn't allocate; a name that is new copies the map.
-// name may be in a buffer that is reused.
-func (t *Indices[W]) Index(name string, o Owner, now int64) *Index[W] {
-	ix := (*t.byName.Load())[name]
-	if ix == nil {
-		return t.add(name, now)
+// Index returns the state of an index, as its owner has it, for an index that is there. It takes no lock and doesn't allocate; a name that
+// is new copies the map. name may be in a buffer that is reused, but not before the last use of the result.
+func (t *Indices[W]) Index(name string, o Owner, now int64) Index[W] {
+	s := (*t.byName.Load())[name]
+	if s == nil {
+		s = t.add(name, now)
 	}
-	// Not every time: the line is shared by all cores.
-	if u := ix.used.Load(); now-u > t.maxAge/8 {
-		ix.used.Store(now)
-	}
-	if forks := ix.forks.Load(); forks != nil {
-		if own := (*forks)[o]; own != nil {
-			return own
-		}
-	}
-	return ix
+	return Index[W]{s.use(now), owned{name, o}}
 }
 
-func (t *Indices[W]) add(name string, now int64) *Index[W] {
+// Find is Index for an index that may not be there. A name that is new takes no room: everybody can ask for names that no index has.
+func (t *Indices[W]) Find(name string, o Owner, now int64) Index[W] {
+	s := (*t.byName.Load())[name]
+	switch {
+	case s != nil:
+	case name == "": // it stands for all whose names aren't known
+		s = t.add(name, now)
+	default:
+		s = t.cell(name)
+	}
+	return Index[W]{s.use(now), owned{name, o}}
+}
+
+// cell returns the cell of a name.
+func (t *Indices[W]) cell(name string) *state[W] {
+	c := &t.cells[maphash.String(t.seed, name)%maxCells]
+	if s := c.Load(); s != nil {
+		return s
+	}
+	s := &state[W]{in: t, shared: true}
+	s.wrote.Store(true)
+	c.CompareAndSwap(nil, s)
+	return c.Load()
+}
+
+func (t *Indices[W]) add(name string, now int64) *state[W] {
 	t.adding.Lock()
 	defer t.adding.Unlock()
-	if ix := (*t.byName.Load())[name]; ix != nil {
-		return ix
+	if s := (*t.byName.Load())[name]; s != nil {
+		return s
 	}
 	if t.Len() >= MaxIndices {
 		t.purge(now)
 	}
+	cell := t.cell(name)
 	if t.Len() >= MaxIndices {
-		return &t.others
+		return cell
 	}
-	name = strings.Clone(name)
-	ix := &Index[W]{in: t, name: name, clients: &clients[W]{}}
-	ix.used.Store(now)
-	ix.dropped.Store(t.others.dropped.Load()) // it may have been one of them
-	ix.replaced.Store(t.others.replaced.Load())
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	s := &state[W]{in: t}
+	s.used.Store(now)
+	s.doubted.Store(cell.doubted.Load()) // it was one of them
+	s.crowded.Store(s.doubted.Load() != 0)
 	m := maps.Clone(*t.byName.Load())
-	m[name] = ix
+	m[strings.Clone(name)] = s
 	t.byName.Store(&m)
-	return ix
+	return s
 }
 
 // purge takes out the indices that weren't used for two ages, at most once per age: nothing that was seen in them can be
-// of use any more. What may come late (an answer under way for that long) is caught by the floor.
+// of use any more. What may come late (an answer under way for that long) is caught by the cells.
 func (t *Indices[W]) purge(now int64) {
 	if t.purged != 0 && now+1-t.purged < t.maxAge {
 		return
 	}
 	t.purged = now + 1
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	m := maps.Clone(*t.byName.Load())
-	maps.DeleteFunc(m, func(_ string, ix *Index[W]) bool {
-		if now-ix.used.Load() < 2*t.maxAge {
+	maps.DeleteFunc(m, func(name string, s *state[W]) bool {
+		if now-s.used.Load() < 2*t.maxAge {
 			return false
 		}
-		raise(&t.floor, ix.dropped.Load())
-		if forks := ix.forks.Load(); forks != nil {
-			for _, f := range *forks {
-				raise(&t.floor, f.dropped.Load())
-			}
+		raise(&t.cell(name).doubted, s.doubted.Load())
+		for o, k := range s.known() {
+			t.void.Note(owned{name, o}, int64(k.void.Load())) //nolint:gosec // it counts from 0
 		}
 		return true
 	})
@@ -134,65 +170,6 @@ func (t *Indices[W]) DropAll() {
 	t.epoch.Store(n)
 }
 
-// drop begins a new epoch, in which the index has a new incarnation for its owner o and for all who may share it. Whoever sees the epoch
-// sees what it drops, so that nothing gets in between the two. renewed says that the new incarnation was there before.
-func (ix *Index[W]) drop(o Owner, renewed bool) Epoch {
-	t, root := ix.in, ix
-	if ix.root != nil {
-		root = ix.root
-	}
-	var spared []Owner
-	if t.Others != nil && root != &t.others {
-		spared = t.Others(root.name, o)
-	}
-	forks := root.fork(spared)
-	n := t.epoch.Load() + 1
-	root.end(n, renewed)
-	for owner, f := range forks {
-		if !slices.Contains(spared, owner) {
-			f.end(n, renewed)
-		}
-	}
-	t.epoch.Store(n)
-	return Epoch(n)
-}
-
-// end ends the incarnation that is known.
-func (ix *Index[W]) end(at uint64, renewed bool) {
-	if !renewed {
-		raise(&ix.replaced, at)
-	}
-	raise(&ix.dropped, at)
-}
-
-// fork gives owners states of their own, as they are now, and returns those of all who have one.
-func (ix *Index[W]) fork(owners []Owner) map[Owner]*Index[W] {
-	var forks map[Owner]*Index[W]
-	if p := ix.forks.Load(); p != nil {
-		forks = *p
-	}
-	if len(owners) == 0 {
-		return forks
-	}
-	all := maps.Clone(forks)
-	if all == nil {
-		all = map[Owner]*Index[W]{}
-	}
-	for _, o := range owners {
-		if all[o] == nil && len(all) < maxForks {
-			f := &Index[W]{in: ix.in, root: ix, clients: ix.clients}
-			f.dropped.Store(ix.dropped.Load())
-			f.replaced.Store(ix.replaced.Load())
-			f.first.Store(ix.first.Load())
-			f.wrote.Store(ix.wrote.Load())
-			f.acknowledged.Store(ix.acknowledged.Load())
-			all[o] = f
-		}
-	}
-	ix.forks.Store(&all)
-	return all
-}
-
 // raise raises a to a value, unless it is higher.
 func raise[T cmp.Ordered](a interface {
 	Load() T
@@ -206,83 +183,219 @@ func raise[T cmp.Ordered](a interface {
 	}
 }
 
-// Index is what is known of an index. It is safe for concurrent use.
-type Index[W comparable] struct {
-	in           *Indices[W]
-	name         string
-	root         *Index[W] // of a fork: what it was forked from
-	forks        atomic.Pointer[map[Owner]*Index[W]]
-	dropped      atomic.Uint64
-	replaced     atomic.Uint64 // as dropped, but for renewals
-	first        atomic.Int64  // time of the first read + 1
-	wrote        atomic.Bool
-	used         atomic.Int64
+// state is what is known of an index, or of the indices of a cell.
+type state[W comparable] struct {
+	in      *Indices[W]
+	shared  bool // it is a cell
+	owners  atomic.Pointer[map[Owner]*knowledge]
+	crowded atomic.Bool   // some owners' knowledge is in Indices.void
+	doubted atomic.Uint64 // the epoch in which some owner has last found another index
+	first   atomic.Int64  // time of the first read + 1
+	wrote   atomic.Bool
+	used    atomic.Int64
+	// acknowledged is the newest ticket before an acknowledgement.
 	acknowledged atomic.Uint64
 	traces       traces
 
-	*clients[W]
-}
-
-// clients are those who did something in an index.
-type clients[W comparable] struct {
+	// clients are those who did something in the index.
 	blind     recentClients[W] // those who overwrite what they haven't read
 	writers   recentClients[W]
 	searchers recentClients[W] // those who have seen what isn't known
 }
 
+// knowledge is what an owner knows of its index.
+type knowledge struct {
+	void     atomic.Uint64 // everything from before that epoch is void
+	replaced atomic.Uint64 // as void, but for renewals
+	settled  atomic.Uint64 // doubts up to that epoch concern other indices of the name
+}
+
+func (s *state[W]) known() map[Owner]*knowledge {
+	if p := s.owners.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// current is the state of the index: it may have got one of its own since, or none any more.
+func (ix Index[W]) current() *state[W] {
+	if s := (*ix.in.byName.Load())[ix.key.name]; s != nil {
+		return s
+	}
+	return ix.in.cell(ix.key.name)
+}
+
+func (s *state[W]) use(now int64) *state[W] {
+	// Not every time: the line is shared by all cores.
+	if u := s.used.Load(); now-u > s.in.maxAge/8 {
+		s.used.Store(now)
+	}
+	return s
+}
+
+// Index is what is known of an index by one owner. It is safe for concurrent use. It is of use for one request.
+type Index[W comparable] struct {
+	*state[W]
+	key owned
+}
+
 // Gone returns an epoch: all knowledge of the index from before it is void. Call it under the lock of the data that you compare with it,
 // so that no older data gets in beside newer data.
-func (ix *Index[W]) Gone() Epoch { return Epoch(max(ix.dropped.Load(), ix.in.floor.Load())) }
+func (ix Index[W]) Gone() Epoch { return Epoch(max(ix.void(), ix.in.floor.Load())) }
 
 // IsRenewed reports whether what was asked for in the epoch at may be an answer of the incarnation that is there now, although Gone is
 // later: what ended that epoch were only renewals.
-func (ix *Index[W]) IsRenewed(at Epoch) bool {
-	return at >= Epoch(max(ix.replaced.Load(), ix.in.floor.Load()))
+func (ix Index[W]) IsRenewed(at Epoch) bool {
+	if ix.shared {
+		ix.state = ix.current()
+	}
+	k := ix.known()[ix.key.owner]
+	return k != nil && at >= Epoch(max(k.replaced.Load(), ix.in.floor.Load()))
 }
 
-// Drop begins a new incarnation of the index for its owner, and for all who may share it.
-func (ix *Index[W]) Drop(o Owner) {
+func (ix Index[W]) void() uint64 {
+	if ix.shared {
+		ix.state = ix.current()
+	}
+	if k := ix.known()[ix.key.owner]; k != nil {
+		return k.void.Load()
+	}
+	if ix.shared || ix.crowded.Load() {
+		return uint64(ix.in.void.Last(ix.key)) //nolint:gosec // it counts from 0
+	}
+	return 0
+}
+
+// Doubt reports whether another owner has found another index of the name since it was last settled that this doesn't concern this owner.
+// mark is the epoch in which that was.
+func (ix Index[W]) Doubt() (mark Epoch, open bool) {
+	d := ix.doubted.Load()
+	if d == 0 || d <= uint64(ix.Gone()) {
+		return 0, false
+	}
+	k := ix.known()[ix.key.owner]
+	return Epoch(d), k == nil || d > k.settled.Load()
+}
+
+// Settle ends the doubts up to the mark: everything is void from before an epoch, and the rest is of the index that is there now. If
+// nothing is proven, from is the mark.
+func (ix Index[W]) Settle(mark, from Epoch) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
-	ix.drop(o, false)
+	if ix.state = ix.current(); ix.shared { // of which index the doubt was isn't known
+		from = mark
+	}
+	ix.forget(uint64(from), false)
+	if k := ix.known()[ix.key.owner]; k != nil {
+		raise(&k.settled, uint64(mark))
+	}
+}
+
+// forget makes void what the owner knew before an epoch. renewed says that the new incarnation was there before that.
+func (ix Index[W]) forget(before uint64, renewed bool) {
+	if ix.shared {
+		ix.in.void.Note(ix.key, int64(before)) //nolint:gosec // it counts from 0
+		return
+	}
+	k := ix.known()[ix.key.owner]
+	if k == nil {
+		k = ix.enter()
+	}
+	if !renewed {
+		raise(&k.replaced, before)
+	}
+	raise(&k.void, before)
+}
+
+// enter adds the owner to those of whom something is noted. If there are too many, the one leaves of whom nothing was noted for longest.
+func (ix Index[W]) enter() *knowledge {
+	k := &knowledge{}
+	k.void.Store(ix.void())
+	k.replaced.Store(ix.void())
+	all := maps.Clone(ix.known())
+	if all == nil {
+		all = map[Owner]*knowledge{}
+	}
+	if len(all) >= maxOwners {
+		var oldest Owner
+		last := ^uint64(0)
+		for o, k := range all {
+			if at := max(k.void.Load(), k.settled.Load()); at < last {
+				oldest, last = o, at
+			}
+		}
+		ix.in.void.Note(owned{ix.key.name, oldest}, int64(all[oldest].void.Load())) //nolint:gosec // it counts from 0
+		ix.crowded.Store(true)
+		delete(all, oldest)
+	}
+	all[ix.key.owner] = k
+	ix.owners.Store(&all)
+	return k
+}
+
+// Drop begins a new incarnation of the index for its owner. For all others it is a doubt.
+func (ix Index[W]) Drop() {
+	ix.in.changing.Lock()
+	defer ix.in.changing.Unlock()
+	ix.drop(false)
+}
+
+// drop begins a new epoch. Whoever sees the epoch sees what is void in it, so that nothing gets in between the two.
+func (ix Index[W]) drop(renewed bool) Epoch {
+	t := ix.in
+	ix.state = ix.current()
+	n := t.epoch.Load() + 1
+	ix.forget(n, renewed)
+	raise(&ix.doubted, n)
+	t.epoch.Store(n)
+	return Epoch(n)
 }
 
 // Renew is Drop, unless a new incarnation has begun since gone. It returns the epoch at which that began. It is for those who have seen an
 // answer of the new incarnation: what others have asked for at that time may be of that, too.
-func (ix *Index[W]) Renew(o Owner, gone Epoch) (at Epoch, renewed bool) {
+func (ix Index[W]) Renew(gone Epoch) (at Epoch, renewed bool) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
 	if at = ix.Gone(); at != gone {
 		return at, false
 	}
-	return ix.drop(o, true), true
+	return ix.drop(true), true
 }
 
+// Seen notes that the owner has seen that the index is there.
+func (ix Index[W]) Seen() { ix.in.seen.Note(ix.key, int64(ix.in.epoch.Load())) } //nolint:gosec // it counts from 0
+
 // Wrote notes a write other than a create: bodies read from the index are worth keeping.
-func (ix *Index[W]) Wrote() {
+func (ix Index[W]) Wrote() {
 	if !ix.wrote.Load() {
 		ix.wrote.Store(true)
 	}
 }
 
 // Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a later ticket.
-func (ix *Index[W]) Acknowledged(ticket uint64) { raise(&ix.acknowledged, ticket) }
+func (ix Index[W]) Acknowledged(ticket uint64) {
+	ix.Seen()
+	raise(&ix.acknowledged, ticket)
+}
 
 // Missing forgets what is known of the index, after a read with that ticket hasn't found it. It reports whether it did: it doesn't where
-// nothing is known of the index, or a write of it was acknowledged since, which has made it.
-func (ix *Index[W]) Missing(o Owner, ticket uint64) bool {
-	known := ix.wrote.Load() || ix.first.Load() != 0
-	if !known || ticket <= ix.acknowledged.Load() {
+// the owner hasn't seen the index since it was forgotten last, or a write of it was acknowledged since, which has made it.
+func (ix Index[W]) Missing(ticket uint64) bool {
+	gone := ix.Gone()
+	if !ix.in.seen.Since(ix.key, int64(gone)) || ticket <= ix.acknowledged.Load() { //nolint:gosec // it counts from 0
 		return false
 	}
-	ix.Drop(o)
-	ix.first.Store(0)
-	ix.wrote.Store(ix == &ix.in.others)
+	ix.in.changing.Lock()
+	defer ix.in.changing.Unlock()
+	if ix.Gone() != gone {
+		return false
+	}
+	ix.drop(false)
 	return true
 }
 
 // KeepsBodies reports whether what is read is worth its memory: an index that isn't written to needs no bases.
-func (ix *Index[W]) KeepsBodies(now int64) bool {
+func (ix Index[W]) KeepsBodies(now int64) bool {
 	if ix.wrote.Load() {
 		return true
 	}
@@ -295,27 +408,33 @@ func (ix *Index[W]) KeepsBodies(now int64) bool {
 }
 
 // IsBlind reports whether w is a blind writer. Without any in the index it is one load.
-func (ix *Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
+func (ix Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 
 // WroteBlindly makes w a blind writer for maxAge, unless it has searched the index, or one with an unknown name: "". In indices beyond
 // MaxIndices nobody counts as blind.
-func (ix *Index[W]) WroteBlindly(w W, now int64) {
-	if ix != &ix.in.others && !ix.searchers.has(w, now) && !ix.in.Index("", Owner{}, now).searchers.has(w, now) {
-		ix.blind.add(w, now, ix.in.maxAge)
+func (ix Index[W]) WroteBlindly(w W, now int64) {
+	if ix.shared {
+		return
 	}
+	for _, seen := range [...]*state[W]{ix.state, ix.in.cell(ix.key.name), ix.in.Index("", Owner{}, now).state} {
+		if seen.searchers.has(w, now) {
+			return
+		}
+	}
+	ix.blind.add(w, now, ix.in.maxAge)
 }
 
 // WroteBy notes that w writes in the index, for the age of what is known.
-func (ix *Index[W]) WroteBy(w W, now int64) { ix.writers.add(w, now, ix.in.maxAge) }
+func (ix Index[W]) WroteBy(w W, now int64) { ix.writers.add(w, now, ix.in.maxAge) }
 
 // IsWriter reports whether w writes in the index.
-func (ix *Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }
+func (ix Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }
 
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
-func (ix *Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
+func (ix Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
 
-// Traced notes a write of an owner, of which content shows whether its trace tells its base.
-func (ix *Index[W]) Traced(o Owner, tells bool) { ix.traces.add(o, tells) }
+// Traced notes a write of the owner, of which content shows whether its trace tells its base.
+func (ix Index[W]) Traced(tells bool) { ix.traces.add(ix.key.owner, tells) }
 
-// TracesTell reports whether the trace of an owner's write tells its base, as far as is known.
-func (ix *Index[W]) TracesTell(o Owner) bool { return ix.traces.tell(o) }
+// TracesTell reports whether the trace of the owner's write tells its base, as far as is known.
+func (ix Index[W]) TracesTell() bool { return ix.traces.tell(ix.key.owner) }

@@ -1,6 +1,9 @@
 package indexstate
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestBlindWritersAreBounded(t *testing.T) {
 	ix := New[int](1000).Index("shop", Owner{}, 0)
@@ -19,11 +22,11 @@ func TestALifeIsRenewedOnceForEachWhoFindsOut(t *testing.T) {
 	in := New[int](1000)
 	ix := in.Index("shop", Owner{}, 0)
 	gone, before := ix.Gone(), in.Epoch()
-	at, renewed := ix.Renew(Owner{}, gone)
+	at, renewed := ix.Renew(gone)
 	if !renewed || at <= before || ix.Gone() != at || in.Index("other", Owner{}, 0).Gone() != 0 {
 		t.Fatalf("%d %v after %d", at, renewed, before)
 	}
-	if again, renewed := ix.Renew(Owner{}, gone); renewed || again != at {
+	if again, renewed := ix.Renew(gone); renewed || again != at {
 		t.Errorf("%d %v: the second who found out ended the life that the first had begun", again, renewed)
 	}
 	in.DropAll()
@@ -33,23 +36,31 @@ func TestALifeIsRenewedOnceForEachWhoFindsOut(t *testing.T) {
 }
 
 func TestAnIndexIsMissingOnceAndOnlyIfItWasThere(t *testing.T) {
-	ix := New[int](1000).Index("shop", Owner{}, 0)
-	if ix.Missing(Owner{}, 1) {
+	in := apart(few, Owner{}, Owner{1})
+	ix := in.Index("shop", Owner{}, 0)
+	if ix.Missing(1) {
 		t.Error("nothing was known of it")
 	}
-	ix.KeepsBodies(5)
+	ix.Seen()
 	ix.Acknowledged(7)
-	if ix.Missing(Owner{}, 7) {
+	if ix.Missing(7) {
 		t.Error("a write since has made it")
 	}
-	if !ix.Missing(Owner{}, 8) || ix.Missing(Owner{}, 9) {
+	if !ix.Missing(8) || ix.Missing(9) {
 		t.Error("its life has one end")
+	}
+	if in.Index("shop", Owner{1}, 0).Missing(10) {
+		t.Error("somebody who has never seen it ends another life of it")
+	}
+	if ix.Seen(); !ix.Missing(11) {
+		t.Error("a second life has no end")
 	}
 }
 
 func TestWhoHasSearchedWritesNothingBlindly(t *testing.T) {
-	ix := New[int](1000).Index("shop", Owner{}, 0)
-	ix.Searched(1, 1)
+	in := New[int](1000)
+	in.Find("shop", Owner{}, 0).Searched(1, 1) // before anything was known of the index
+	ix := in.Index("shop", Owner{}, 0)
 	ix.WroteBlindly(1, 2)
 	ix.WroteBlindly(2, 2)
 	if ix.IsBlind(1, 3) || !ix.IsBlind(2, 3) {
@@ -73,41 +84,157 @@ func TestAWriterIsOneForTheAgeOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestADropSparesWhoHasAnIndexOfThatNameElsewhere(t *testing.T) {
-	const here, there, unknown = 1, 2, 3
-	owner := func(n byte) Owner { return Owner{n} }
-	in := New[int](1000)
-	in.Others = func(name string, o Owner) []Owner {
-		switch {
-		case name == "shop" && o == owner(here):
-			return []Owner{owner(there)}
-		case name == "shop" && o == owner(there):
-			return []Owner{owner(here)}
+// Owners may be of several clusters: what one of them finds is a doubt for the others.
+func TestADropIsADoubtForOtherOwners(t *testing.T) {
+	here, there := Owner{1}, Owner{2}
+	for name, states := range map[string]func() *Indices[int]{"an index": few, "one of too many": crowded} {
+		in := apart(states, here, there, Owner{3})
+		of := func(o Owner) Index[int] { return in.Index("shop", o, 0) }
+		of(there).WroteBy(2, 0)
+		of(here).Drop()
+		first := in.Epoch()
+		if of(here).Gone() != first || of(there).Gone() != 0 {
+			t.Errorf("%s: %d %d: who has found another index lost nothing, or the other one did", name, of(here).Gone(), of(there).Gone())
 		}
-		return nil
+		if _, open := of(here).Doubt(); open {
+			t.Errorf("%s: it is a doubt for who has found it", name)
+		}
+		mark, open := of(there).Doubt()
+		if !open || mark != first {
+			t.Fatalf("%s: doubt %v since %d, want %d", name, open, mark, first)
+		}
+		if !of(there).IsWriter(2, 1) {
+			t.Errorf("%s: it isn't known any more who writes", name)
+		}
+		of(there).Settle(mark, 0)
+		if _, open = of(there).Doubt(); open || (of(there).Gone() != 0) != of(there).shared {
+			t.Errorf("%s: settled, and it is open %v, void before %d", name, open, of(there).Gone())
+		}
+		of(here).Drop()
+		mark, _ = of(there).Doubt()
+		of(there).Settle(mark, mark)
+		if _, open = of(there).Doubt(); open || of(there).Gone() != mark || of(Owner{3}).Gone() != 0 {
+			t.Errorf("%s: nothing is proven, and something counts", name)
+		}
+		in.DropAll()
+		if of(here).Gone() != in.Epoch() || of(there).Gone() != in.Epoch() {
+			t.Errorf("%s: something outlives the drop of all", name)
+		}
 	}
-	gone := func(name string, n byte) Epoch { return in.Index(name, owner(n), 0).Gone() }
-	in.Index("shop", owner(there), 0).WroteBy(there, 0)
-	in.Index("shop", owner(here), 0).Drop(owner(here))
-	first := in.Epoch()
-	if gone("shop", here) != first || gone("shop", unknown) != first || gone("shop", there) != 0 {
-		t.Errorf("%d %d %d: who has another index has lost something, or who may have the same hasn't", gone("shop", here), gone("shop", unknown),
-			gone("shop", there))
+}
+
+// apart makes states in which none of the owners shares a cell with another as to the index shop: which cells they have is chance.
+func apart(states func() *Indices[int], owners ...Owner) *Indices[int] {
+	for {
+		in, cells := states(), map[any]bool{}
+		in.void.Note(owned{}, 0)
+		in.seen.Note(owned{}, 0)
+		keys := []owned{{}}
+		for _, o := range owners {
+			keys = append(keys, owned{"shop", o})
+		}
+		for _, k := range keys {
+			cells[of(in.void.cells.Load(), k)], cells[of(in.seen.cells.Load(), k)] = true, true
+		}
+		if len(cells) == 2*len(keys) {
+			return in
+		}
 	}
-	if !in.Index("shop", owner(there), 0).IsWriter(there, 1) {
-		t.Error("it isn't known any more who writes")
+}
+
+// few are states of no index.
+func few() *Indices[int] { return New[int](1000) }
+
+// crowded are states of as many indices as are told apart.
+func crowded() *Indices[int] {
+	in := New[int](1000)
+	for i := range MaxIndices {
+		in.Index(fmt.Sprint(i), Owner{}, 0)
 	}
-	in.Index("shop", owner(there), 0).Drop(owner(there))
-	second := in.Epoch()
-	if gone("shop", there) != second || gone("shop", unknown) != second || gone("shop", here) != first {
-		t.Errorf("%d %d %d: the other way round", gone("shop", there), gone("shop", unknown), gone("shop", here))
+	return in
+}
+
+func TestADoubtIsSettledOnlyUpToItsMark(t *testing.T) {
+	in := New[int](1000)
+	ix := in.Index("shop", Owner{1}, 0)
+	in.Index("shop", Owner{2}, 0).Drop()
+	mark, _ := ix.Doubt()
+	in.Index("shop", Owner{2}, 0).Drop()
+	ix.Settle(mark, 0)
+	if again, open := ix.Doubt(); !open || again != in.Epoch() {
+		t.Errorf("open %v since %d: the second find came after the question", open, again)
 	}
-	in.Index("other", owner(here), 0).Drop(owner(here))
-	if gone("other", there) != in.Epoch() {
-		t.Error("of an index of which nothing is known nobody is spared")
+}
+
+// Many owners must not be able to bring back what is void for one.
+func TestWhatIsVoidOutlivesItsOwnersPlace(t *testing.T) {
+	in := New[int](1000)
+	owner := func(n int) Owner { return Owner{byte(n), byte(n >> 8), 1} }
+	of := func(n int) Index[int] { return in.Index("shop", owner(n), 0) }
+	of(0).Drop()
+	gone := of(0).Gone()
+	for n := range 2 * maxOwners {
+		of(n + 1).Drop()
 	}
-	in.DropAll()
-	if gone("shop", here) != in.Epoch() || gone("shop", there) != in.Epoch() {
-		t.Error("something outlives the drop of all")
+	if n := len(of(0).known()); n != maxOwners {
+		t.Errorf("%d owners", n)
+	}
+	if of(0).Gone() < gone {
+		t.Error("it counts again")
+	}
+	if mark, open := of(0).Doubt(); !open {
+		t.Errorf("a doubt is settled by others, since %d", mark)
+	}
+}
+
+// Everybody can ask for names that no index has.
+func TestNamesThatNoIndexHasTakeNoRoom(t *testing.T) {
+	in := New[int](1000)
+	for i := range 2 * MaxIndices {
+		ix := in.Find(fmt.Sprint(i), Owner{}, 0)
+		if ix.Missing(uint64(i + 1)) {
+			t.Fatal("it was there")
+		}
+		if i < 10 {
+			ix.Drop()
+		}
+	}
+	if in.Len() != 0 || in.Index("5", Owner{}, 0).Gone() == 0 || in.Index("late", Owner{}, 0).shared {
+		t.Errorf("%d indices, or what was dropped before it was known isn't void", in.Len())
+	}
+}
+
+func TestWhatIsVoidOutlivesAnIndexThatNobodyUses(t *testing.T) {
+	in := crowded()
+	in.Index("5", Owner{1}, 0).Drop()
+	held := in.Find("shop", Owner{1}, 0) // of a request that takes long
+	in.Index("new", Owner{}, 5000)
+	if in.Len() != 1 {
+		t.Fatal(in.Len())
+	}
+	ix := in.Index("5", Owner{1}, 5000)
+	if _, open := in.Index("5", Owner{2}, 5000).Doubt(); ix.Gone() == 0 || !open {
+		t.Error("it counts again")
+	}
+	in.Index("shop", Owner{1}, 5000).Drop()
+	if held.Gone() != in.Epoch() {
+		t.Error("who has looked before the index had a place of its own doesn't see what is void")
+	}
+}
+
+// Beyond the indices that are told apart, what happens to one of them stays with few others.
+func TestOneOfTooManyIndicesVoidsNoOther(t *testing.T) {
+	in, late := crowded(), owned{"late", Owner{1}}
+	in.Index("late", late.owner, 0).Seen()
+	in.void.Note(owned{}, 0)
+	for i := range 100 {
+		name := fmt.Sprint("new-", i)
+		cells := in.void.cells.Load()
+		if in.cell(name) != in.cell("late") && of(cells, owned{name, late.owner}) != of(cells, late) {
+			in.Index(name, late.owner, 0).Drop()
+		}
+	}
+	if _, open := in.Index("late", late.owner, 0).Doubt(); open || in.Index("late", late.owner, 0).Gone() != 0 {
+		t.Error("others' ends are its own")
 	}
 }

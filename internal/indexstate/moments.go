@@ -36,6 +36,14 @@ func (m *Moments[W]) Since(w W, moment int64) bool {
 	return c != nil && of(c, w).Load() > moment
 }
 
+// Last returns when w, or a client that shares its cell, has last done it. 0: never, or at 0.
+func (m *Moments[W]) Last(w W) int64 {
+	if c := m.cells.Load(); c != nil {
+		return max(of(c, w).Load()-1, 0)
+	}
+	return 0
+}
+
 func of[W comparable](c *cells, w W) *atomic.Int64 {
 	return &c.last[maphash.Comparable(c.seed, w)%momentCells]
 }

@@ -6,7 +6,7 @@ func TestTracesTellUntilContentSpeaksAgainstIt(t *testing.T) {
 	ix := New[int](1000).Index("shop", Owner{}, 0)
 	note := func(tells bool, n int) {
 		for range n {
-			ix.Traced(Owner{}, tells)
+			ix.Traced(tells)
 		}
 	}
 	for i, step := range []struct {
@@ -22,24 +22,25 @@ func TestTracesTellUntilContentSpeaksAgainstIt(t *testing.T) {
 		{true, 1000, true}, // the application has changed
 		{false, 200, false},
 	} {
-		if note(step.tells, step.n); ix.TracesTell(Owner{}) != step.want {
+		if note(step.tells, step.n); ix.TracesTell() != step.want {
 			t.Errorf("step %d: traces tell: %v", i, !step.want)
 		}
 	}
-	if other := New[int](1000).Index("other", Owner{}, 0); !other.TracesTell(Owner{}) {
+	if other := New[int](1000).Index("other", Owner{}, 0); !other.TracesTell() {
 		t.Error("another index has another application")
 	}
 }
 
 // A client with other credentials can't teach that traces mislead, and what is noted is bounded.
 func TestTracesOfOtherOwnersAreOthers(t *testing.T) {
-	ix := New[int](1000).Index("shop", Owner{}, 0)
+	in := New[int](1000)
+	ix := in.Index("shop", Owner{}, 0)
 	for i := range 2 * maxTracers {
 		for range 9 {
-			ix.Traced(Owner{1, byte(i)}, false)
+			in.Index("shop", Owner{1, byte(i)}, 0).Traced(false)
 		}
 	}
-	if !ix.TracesTell(Owner{}) || ix.TracesTell(Owner{1, 2*maxTracers - 1}) {
+	if !ix.TracesTell() || in.Index("shop", Owner{1, 2*maxTracers - 1}, 0).TracesTell() {
 		t.Error("an owner's traces count for another")
 	}
 	if n := ix.traces.of.Len(); n != maxTracers {

@@ -23,7 +23,7 @@ func (b *Base) Made() (made [][]byte) {
 		return nil
 	}
 	sh, now := c.store.shard(c.key), c.store.clock()
-	gone := c.store.index(c.key.Ref.Index, c.key.Session.Credentials(), now).Gone()
+	gone := c.store.find(c.key.Ref.Index, c.key.Session.Credentials(), now).Gone()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.Get(c.key, gone, now)

@@ -46,7 +46,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 
 // settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
 // as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
-func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
+func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.leavesBase {
 		stored, sent = c.store.bodies(a, ix, now)
@@ -62,7 +62,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix *indexstate.Index[Session], now 
 		sh.Unlose(k)
 	}
 	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.takenAt) {
-		if gone, renewed = ix.Renew(indexstate.Owner(k.Session.Credentials()), gone); renewed {
+		if gone, renewed = ix.Renew(gone); renewed {
 			c.since = gone
 		}
 	}
@@ -117,7 +117,7 @@ func (b *Base) Release() {
 	}
 	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim is in another series, or in none
 	s, now := c.store, c.store.clock()
-	ix, sh := s.index(c.key.Ref.Index, c.key.Session.Credentials(), now), s.shard(c.key)
+	ix, sh := s.find(c.key.Ref.Index, c.key.Session.Credentials(), now), s.shard(c.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)
@@ -159,7 +159,7 @@ func (b *Base) EngineMerged(rev doc.Revision) {
 	if !l.read {
 		return
 	}
-	ix, sh := s.index(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
+	ix, sh := s.find(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if e := sh.Get(l.key, ix.Gone(), now); e != nil {

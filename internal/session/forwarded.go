@@ -143,7 +143,7 @@ func (s *Store) ChangedUnknown(sess Session) {
 // any more. The caller unlocks the shard.
 func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, gone Epoch, now int64) {
 	now = s.clock()
-	ix := s.index(ref.Index, sess.Credentials(), now)
+	ix := s.find(ref.Index, sess.Credentials(), now)
 	k := viewcache.KeyOf(sess, ref)
 	sh = s.shard(k)
 	sh.mu.Lock()

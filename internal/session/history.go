@@ -6,7 +6,6 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
-	"optimist/internal/indexstate"
 	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
@@ -141,7 +140,7 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	}
 	e.Crowd.Lean(c.Lean)
 	if c.Traces != rank.TraceUnknown {
-		t.ix.Traced(indexstate.Owner(t.k.Session.Credentials()), c.Traces == rank.TraceTells)
+		t.ix.Traced(c.Traces == rank.TraceTells)
 	}
 }
 

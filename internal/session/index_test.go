@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -301,7 +302,7 @@ func TestIndicesAreBounded(t *testing.T) {
 	}
 	late := doc.Ref{Index: "late", ID: "1"}
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
-	s.DropIndex(Credentials{}, fmt.Sprint("index-", indexstate.MaxIndices+1)) // they share their fate
+	s.DropIndex(pool.Credentials(), "late")
 	b, _ := s.Take(ended(), pool, late, nil)
 	wantLost(t, b, ReasonIndex)
 	s.Read(pool, late, rev(5, `{"a":1}`), s.Epoch())
@@ -344,4 +345,47 @@ func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 	s.Wrote(Credentials{}, "new")                // makes room
 	s.Read(pool, ref, rev(5, `{"a":1}`), before) // an answer that took very long
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonIndex)
+}
+
+// What clients with other credentials find out may be of another cluster.
+func TestADoubtLeavesTheBasesThatItDoesNotConcern(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked, same bool
+		want        Kind
+	}{"it is another": {true, false, KindLost}, "it is the same": {true, true, KindRead}, "nobody asks": {false, false, KindLost}} {
+		s, _ := newTest(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		s.DropIndex(Credentials{9}, ref.Index)
+		if c.asked {
+			mark, open := s.Doubt(pool.Credentials(), ref.Index)
+			if !open {
+				t.Fatalf("%s: there is no doubt", name)
+			}
+			from := mark
+			if c.same {
+				from = 0
+			}
+			s.Settle(pool.Credentials(), ref.Index, mark, from)
+		}
+		if b := take(t, s, pool, `{"a":2}`); b.Kind != c.want {
+			t.Errorf("%s: base is %v, want %v", name, b.Kind, c.want)
+		}
+	}
+}
+
+// Everybody can ask for an index that isn't there.
+func TestWhoHasNeverSeenAnIndexCanNotMissIt(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	other := identity.Inferred(Credentials{9}, netip.Addr{})
+	s.IndexMissing(other.Credentials(), ref.Index, s.Ticket())
+	for i := range 2 * indexstate.MaxIndices {
+		none := doc.Ref{Index: fmt.Sprint("none-", i), ID: "1"}
+		s.IndexMissing(other.Credentials(), none.Index, s.Ticket())
+		s.ReadWithTicket(other, none, doc.Revision{}, s.Epoch(), s.Ticket())
+	}
+	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
+	if n := s.indices.Len(); n != 1 {
+		t.Errorf("names that no index has take the room of %d", n)
+	}
 }

@@ -37,7 +37,7 @@ func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
 type reading struct {
 	s       *Store
 	sh      *shard
-	ix      *indexstate.Index[Session]
+	ix      indexstate.Index[Session]
 	k       viewcache.Key
 	trace   Trace
 	program Program
@@ -54,7 +54,13 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	}
 	k := viewcache.KeyOf(sess, ref)
 	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), rev: rev, at: at, ticket: ticket, now: s.clock()}
-	r.ix = s.index(ref.Index, sess.Credentials(), r.now)
+	if rev.Known() {
+		r.ix = s.index(ref.Index, sess.Credentials(), r.now)
+		r.ix.Seen()
+	} else { // there may be no index, either
+		r.ix = s.find(ref.Index, sess.Credentials(), r.now)
+	}
+	giveUp(r.ix) // what was read before mustn't take this read along
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
 	}
@@ -86,7 +92,7 @@ func (r *reading) into(own bool) bool {
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
 	same := held != nil && src != nil && bytes.Equal(held.Data, src)
 	if older, other := d.KnewNewer(r.rev.Numbers, r.ticket, 0), !same && held.IsOther(src, r.ticket); older || other {
-		if gone, r.renewed = r.ix.Renew(indexstate.Owner(r.k.Session.Credentials()), gone); !r.renewed || !older && r.ticket <= held.Ticket {
+		if gone, r.renewed = r.ix.Renew(gone); !r.renewed || !older && r.ticket <= held.Ticket {
 			r.sh.Get(r.k, gone, r.now)
 			r.sh.Lose(r.k, ReasonIndex) // it may be a read of the index that was there before
 			return true

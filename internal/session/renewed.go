@@ -18,7 +18,7 @@ import (
 // because clients may be shown less than that.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
-func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session], n doc.Numbers, ticket uint64) {
+func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], n doc.Numbers, ticket uint64) {
 	if n.Known() {
 		sh.Acknowledge(e, n, ticket)
 		ix.Acknowledged(ticket)
@@ -28,8 +28,33 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix *indexstate.Index[Session],
 // IndexMissing notes an answer to a read that says that there is no such index. ticket is the read's. The store forgets the index, unless
 // a write was acknowledged since: that write has created the index.
 func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
-	if !s.dryRun && s.index(name, c, s.clock()).Missing(indexstate.Owner(c), ticket) {
+	if !s.dryRun && s.find(name, c, s.clock()).Missing(ticket) {
 		s.notes.DropIndex(name, s.clock())
 		s.o.Renewed.Call(c, name)
+	}
+}
+
+// What clients with some credentials find out of an index is only a doubt for clients with others: they may be of another cluster, in
+// which the name stands for another index. Before the next read or write of such a client is noted, the engine has to be asked with its
+// credentials whether its index is still the same. If nobody asks, or the engine doesn't say, its bases are lost.
+
+// Begin begins a new epoch.
+func (s *Store) Begin() Epoch { return s.indices.Begin() }
+
+// Doubt reports whether there is a doubt about the index for clients with those credentials, and since which epoch.
+func (s *Store) Doubt(c Credentials, index string) (mark Epoch, open bool) {
+	return s.find(index, c, s.clock()).Doubt()
+}
+
+// Settle ends the doubts that began up to the mark. What the clients have known since the epoch from is of the index that is there now,
+// and what they knew before it is forgotten. If it is all of another index, from is the mark.
+func (s *Store) Settle(c Credentials, index string, mark, from Epoch) {
+	s.find(index, c, s.clock()).Settle(mark, from)
+}
+
+// giveUp settles a doubt that is still open, because nobody has asked, or the engine doesn't say: nothing is proven.
+func giveUp(ix indexstate.Index[Session]) {
+	if mark, open := ix.Doubt(); open {
+		ix.Settle(mark, mark)
 	}
 }

@@ -210,7 +210,7 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 			if !late {
 				ticket = s.Ticket()
 			}
-			s.IndexMissing(Credentials{}, "shop", ticket)
+			s.IndexMissing(one.Credentials(), "shop", ticket)
 			wantKnown(t, s, one, late)
 		})
 	}

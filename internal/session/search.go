@@ -11,7 +11,7 @@ import (
 // doesn't know.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
-	ix := s.index(index, sess.Credentials(), now)
+	ix := s.find(index, sess.Credentials(), now)
 	if ix.IsWriter(sess.Everybody(), now) {
 		return true
 	}
@@ -22,7 +22,7 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 }
 
 // wrote notes that the session overwrites documents of the index.
-func (s *Store) wrote(ix *indexstate.Index[Session], sess Session, now int64) {
+func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 	ix.Wrote()
 	ix.WroteBy(sess.Everybody(), now)
 	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)

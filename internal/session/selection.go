@@ -15,7 +15,7 @@ import (
 type selection struct {
 	s  *Store
 	sh *shard
-	ix *indexstate.Index[Session]
+	ix indexstate.Index[Session]
 	k  viewcache.Key
 	choice.Request
 	trace      Trace

@@ -52,9 +52,6 @@ type Options struct {
 	// Renewed is called with the name of an index that was created again. The store has found that out from reads or writes of clients
 	// with those credentials, and has forgotten the index. No lock is held.
 	Renewed hook.Func2[Credentials, string]
-	// Others returns the credentials for which the index's name certainly stands for another index than for c. It is asked with a lock
-	// held, and must not wait. Nil: there are none.
-	Others func(index string, c Credentials) []Credentials
 	// Notes outlive the process, and are for the next one: see note.Notebook. Nil: nothing outlives the process.
 	Notes note.Notebook
 	// Now is the clock. Default time.Now.

@@ -86,15 +86,6 @@ func New(o Options) *Store {
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = note.NewBook(o.Notes, start, o.MaxAge)
-	if o.Others != nil {
-		s.indices.Others = func(name string, owner indexstate.Owner) []indexstate.Owner {
-			var owners []indexstate.Owner
-			for _, c := range o.Others(name, Credentials(owner)) {
-				owners = append(owners, indexstate.Owner(c))
-			}
-			return owners
-		}
-	}
 	for i := range s.shards {
 		s.shards[i] = newShard(s, o.Memory/int64(n))
 	}
@@ -125,7 +116,7 @@ func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 func (s *Store) Now() int64 { return s.clock() }
 
 // worth returns data if it is worth keeping, else nil.
-func (s *Store) worth(data []byte, ix *indexstate.Index[Session], now int64) []byte {
+func (s *Store) worth(data []byte, ix indexstate.Index[Session], now int64) []byte {
 	if !ix.KeepsBodies(now) {
 		return nil
 	}
@@ -137,7 +128,7 @@ func (s *Store) worth(data []byte, ix *indexstate.Index[Session], now int64) []b
 }
 
 // bodies returns copies of an acknowledged write's bodies. If they are equal, it returns one copy twice.
-func (s *Store) bodies(a *Ack, ix *indexstate.Index[Session], now int64) (stored, sent []byte) {
+func (s *Store) bodies(a *Ack, ix indexstate.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
 		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
 	}
@@ -161,20 +152,25 @@ func (s *Store) Wrote(c Credentials, index string) {
 
 // Dropped reports whether the store has forgotten since that moment what it knew of the index.
 func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
-	return at < s.index(index, c, s.clock()).Gone()
+	return at < s.find(index, c, s.clock()).Gone()
 }
 
-// index returns the state of the index that the name stands for, for clients with those credentials.
-func (s *contents) index(name string, c Credentials, now int64) *indexstate.Index[Session] {
+// index returns the state of the index that the name stands for, for clients with those credentials. The index is there.
+func (s *contents) index(name string, c Credentials, now int64) indexstate.Index[Session] {
 	return s.indices.Index(name, indexstate.Owner(c), now)
 }
 
-// DropIndex forgets an index for clients with those credentials: its numbers may mean other documents from now on. It forgets the index
-// for other clients, too, unless the name certainly stands for another index for them: see Options.Others. Call it after the answer to a
-// request that deletes or changes an index or alias, or when that answer is lost.
+// find is index for an index that may not be there.
+func (s *contents) find(name string, c Credentials, now int64) indexstate.Index[Session] {
+	return s.indices.Find(name, indexstate.Owner(c), now)
+}
+
+// DropIndex forgets an index for clients with those credentials: its numbers may mean other documents from now on. For all other clients
+// that is a doubt: see Doubt. Call it after the answer to a request that deletes or changes an index or alias, or when that answer is
+// lost.
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
-	s.index(index, c, now).Drop(indexstate.Owner(c))
+	s.find(index, c, now).Drop()
 	s.notes.DropIndex(index, now)
 }
 

@@ -85,7 +85,10 @@ func (t *selection) leave() {
 func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
 	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
-	t.ix = t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
+	t.ix = t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
+	if !t.s.dryRun {
+		giveUp(t.ix)
+	}
 	// In a named session the session's own view tells repeats. A write under the client's own guard never waits, and has no repeats.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Explicit.Known() || t.client != nil) {
 		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Explicit)

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 
-	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
 )
 
@@ -22,7 +21,7 @@ func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error)
 	}
 	t.inTrace = reads
 	c := t.k.Session.Credentials()
-	t.traced = reads && t.s.index(t.k.Ref.Index, c, t.s.clock()).TracesTell(indexstate.Owner(c))
+	t.traced = reads && t.s.find(t.k.Ref.Index, c, t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
 	if b.claim.trace == t.trace && b.claim.store != nil {
 		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the trace knows what was sent
@@ -33,7 +32,7 @@ func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error)
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
 func (t *selection) traceHas(thread Session) (reads, wrote bool) {
 	now, k := t.s.clock(), viewcache.Key{Session: thread, Ref: t.k.Ref}
-	gone := t.s.index(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
+	gone := t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	return t.sh.Get(t.k, gone, now).HasReadIn(t.trace), t.sh.Get(k, gone, now) != nil || t.sh.pending.Of(k) != nil

@@ -136,18 +136,32 @@ func (rd *Reading) remember(d *Document) {
 	rd.compare(d, &ref)
 	switch {
 	case d.absent:
+		if !d.noIndex {
+			rd.settle(d.Ref.Index, d.name)
+		}
 		if d.noIndex && rd.ticket != 0 {
 			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
 			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 		}
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
 	case d.whole && d.Numbered:
+		rd.settle(d.Ref.Index, d.name)
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		if ref.Routing == "" && own != "" {
 			ref.Routing = own
 			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		}
 	}
+}
+
+// settle has the engine asked whether the index is still the same one, if other clients doubt it. The read itself needs that: what was read
+// before it mustn't take it along.
+func (rd *Reading) settle(index, name string) {
+	c := rd.client.Session.Credentials()
+	if _, open := rd.w.Sessions.Doubt(c, index); !open {
+		return
+	}
+	_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), cmp.Or(name, index), 0)
 }
 
 // sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
@@ -193,6 +207,7 @@ func (rd *Reading) watchStatus() bool {
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query) && !rd.clientLeft():
+			rd.settle(ref.Index, "")
 			rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
 		case h.Status == http.StatusOK && !op.Head:
 			rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
