@@ -250,8 +250,9 @@ func (w *Way) Received() (*upstream.Response, error) {
 	if !bytes.HasPrefix(p.text[1:], p.res.action) {
 		w.item.action = p.res.action
 	}
-	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by.
-	return &upstream.Response{Head: wire.Head{Status: p.res.Status}, Payload: p.res.Body, Node: p.node}, nil
+	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by. One of them may be a
+	// request of its own, whose answer needs the engine's fields.
+	return &upstream.Response{Head: wire.Head{Status: p.res.Status, Fields: w.group.Head()}, Payload: p.res.Body, Node: p.node}, nil
 }
 
 // roomOfAction is what most actions take, in bytes, beyond what the target of a request for the item's document alone takes.

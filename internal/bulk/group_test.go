@@ -341,3 +341,17 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 		}
 	})
 }
+
+// A request of its own may share the write of an item: its client needs the engine's fields.
+func TestTheAnswerToAnItemHasTheEnginesFields(t *testing.T) {
+	g := group(t, nil)
+	g.Upstream = doer(func(*upstream.Request) (*upstream.Response, error) {
+		field := wire.Field{Name: []byte("X-Elastic-Product"), Value: []byte("Elasticsearch")}
+		return &upstream.Response{Head: wire.Head{Status: 200, Fields: []wire.Field{field}}, Payload: []byte(written([]string{"1"}, created))}, nil
+	})
+	g.Begin(1)
+	res, err := put(t, g, "1")
+	if g.End(); err != nil || string(res.Head.Get("x-elastic-product")) != "Elasticsearch" {
+		t.Errorf("%+v %v", res, err)
+	}
+}
