@@ -182,7 +182,7 @@ func (k *worker) change() {
 	id := k.rng.IntN(documents)
 	at := "/shop/_doc/" + strconv.Itoa(id)
 	slot := "w" + k.tenant + k.name
-	switch k.rng.IntN(6) {
+	switch k.rng.IntN(8) {
 	case 0, 1:
 		seen := k.ask("GET", at, "")
 		if k.rng.IntN(2) == 0 {
@@ -205,6 +205,30 @@ func (k *worker) change() {
 		k.ask("POST", "/shop/_search", `{"query":{"match_all":{}},"seq_no_primary_term":true}`)
 	case 5:
 		k.ask("POST", "/shop/_update/"+strconv.Itoa(id), fmt.Sprintf(`{"doc":{%q:%q}}`, slot, k.mark()))
+	case 6, 7:
+		k.changeInBulk(id, slot)
+	}
+}
+
+// changeInBulk changes a document by requests whose paths don't name the index.
+func (k *worker) changeInBulk(id int, slot string) {
+	seen := k.ask("POST", "/_mget", fmt.Sprintf(`{"docs":[{"_index":"shop","_id":"%d"}]}`, id))
+	doc := gjson.Get(seen.Body, "docs.0._source")
+	if !doc.Exists() {
+		return
+	}
+	if k.rng.IntN(2) == 0 {
+		k.meddle(id)
+	}
+	body := fmt.Sprintf("{\"index\":{\"_index\":\"shop\",\"_id\":\"%d\"}}\n{\"n\":%d,\"direct\":%d,\"owner\":%s,%q:%q}\n", id,
+		doc.Get("n").Int(), doc.Get("direct").Int(), doc.Get("owner").Raw, slot, k.mark())
+	target, fields := k.as(k.tenant, "/_bulk")
+	if k.name != "" {
+		fields = append(fields, "Optimist-Session", k.name)
+	}
+	a := enginetest.Try(k.t, "POST", k.URL+target, body, append(fields, "Content-Type", "application/x-ndjson")...)
+	if kind, _, _ := strings.Cut(a.Outcome(), ";"); kind != "" {
+		k.kinds["bulk "+kind]++
 	}
 }
 
@@ -334,4 +358,27 @@ func TestNamesThatNoIndexHasEndNothing(t *testing.T) {
 	client.ask("PUT", "/shop/_doc/0", `{"n":0,"direct":0,"owner":"of-anna"}`)
 	g.guarded(t, client, client, "a read of no index", func() { other.ask("GET", "/none/_doc/1", "") })
 	g.guarded(t, client, client, "an index of its own", func() { other.ask("PUT", "/mine", "") })
+}
+
+// Behind a gateway that takes the path's first name for a tenant, an item's own index is the tenant's, and not the one that optimist would
+// read without the prefix.
+func TestABulkBehindAPathPrefixIsOfItsTenantAlone(t *testing.T) {
+	for _, path := range []string{"/_bulk", "/shop/_bulk"} {
+		g := newGateway(t, tenancies()["prefix"])
+		before := g.lost.Load()
+		anna := &worker{gateway: g, t: t, rng: rand.New(rand.NewPCG(1, 7)), tenant: "anna", kinds: map[string]int{}}
+		other := &worker{gateway: g, t: t, rng: rand.New(rand.NewPCG(2, 7)), tenant: "", kinds: map[string]int{}}
+		anna.ask("POST", "/_mget", `{"docs":[{"_index":"shop","_id":"0"}]}`)
+		other.meddle(0)
+		anna.meddle(0)
+		a := enginetest.Try(t, "POST", g.URL+"/anna"+path, `{"index":{"_index":"shop","_id":"0"}}`+"\n"+`{"n":0,"direct":0,"owner":"of-anna","new":1}`+"\n",
+			"Content-Type", "application/x-ndjson")
+		if gjson.Get(a.Body, "items.0.index.status").Int() != http.StatusOK {
+			t.Errorf("%s: %d %s %s", path, a.Status, a.Outcome(), a.Body)
+		}
+		now := gjson.Get(enginetest.Ask(t, "GET", g.engines["anna"]+"/shop/_doc/0", "").Body, "_source").Raw
+		if now != `{"n":0,"direct":0,"owner":"of-anna","new":1}` || g.lost.Load() != before {
+			t.Errorf("%s: stored is %s, and %d requests named no tenant", path, now, g.lost.Load()-before)
+		}
+	}
 }

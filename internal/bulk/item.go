@@ -43,6 +43,8 @@ type Item struct {
 	PassRejected bool
 	// Odd says that the item goes as it is: the engine refuses only this item, or the item has no certain meaning outside of its bulk.
 	Odd bool
+	// Elsewhere says that the action names another index than the request's path does.
+	Elsewhere bool
 	// Piped says that the engine runs an ingest pipeline, which the client names, over the upsert of an update. It does that before it looks
 	// whether there is a document.
 	Piped bool
@@ -281,6 +283,8 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 		}
 		seen = append(seen, name)
 	}
+	// Only with the path it is certain which index that is: a gateway may take the path's first name for a tenant.
+	it.Elsewhere = r.Index != "" && it.Index != r.Index
 	return it.complete(r)
 }
 

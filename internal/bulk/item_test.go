@@ -96,6 +96,19 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 }
 
 // What the engine refuses of one item leaves the others alone, and so does what it passes over.
+// The name in the path may be a tenant's.
+func TestAnItemElsewhereNamesAnotherIndexThanItsPath(t *testing.T) {
+	for _, c := range []struct {
+		path, action string
+		want         bool
+	}{{"shop", `"_index":"shop",`, false}, {"shop", `"_index":"b",`, true}, {"shop", "", false}, {"", `"_index":"b",`, false}} {
+		items, err := readAll(`{"index":{`+c.action+`"_id":"1"}}`+"\n{}\n", Defaults{Index: c.path})
+		if err != nil || len(items) != 1 || items[0].Elsewhere != c.want {
+			t.Errorf("%s in /%s/_bulk: %+v, %v", c.action, c.path, items, err)
+		}
+	}
+}
+
 func TestAnOddItemIsLeftToTheEngineByItself(t *testing.T) {
 	for text, odd := range map[string]bool{
 		`{"index":{"_id":"1"}}||`: true, `{"create":{"_id":"1"}}|7|`: true, `{"index":{"_id":""}}|{}|`: true, `{"index":{"_id":null,"routing":null}}|{}|`: false,

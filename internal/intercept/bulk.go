@@ -219,9 +219,9 @@ func (i *Interceptor) noteItem(r *request, action string, it *es.Item, called bu
 	switch {
 	case result == "deleted", result == "not_found":
 		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
-	case it.Numbered:
+	case it.Numbered && (r.Index() == "" || called.Index == r.Index()):
 		i.Sessions.WroteForwarded(sess, ref, it.Revision, whole, epoch)
-	default:
+	default: // or it may be another tenant's document: see bulk.Item.Elsewhere
 		i.Sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, epoch)
 	}
 }

@@ -259,6 +259,8 @@ func (b *items) needsGuard(it *item) (bool, error) {
 		return false, nil
 	case it.Token != "", ru.Locks != nil:
 		return true, nil
+	case it.Elsewhere:
+		return false, nil
 	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
 		return true, nil
 	case it.Kind == api.IndexAuto:
@@ -270,8 +272,13 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	case ru.HasStrategies && it.wantsRetries():
 		return true, nil // it counts that they weren't used
 	}
+	return b.mayHaveBase(it)
+}
+
+// mayHaveBase reports whether the session may know a base for the item.
+func (b *items) mayHaveBase(it *item) (bool, error) {
 	c := b.r.Client()
-	if !ru.Session || !c.Known {
+	if !it.rule.Session || !c.Known {
 		return false, nil
 	}
 	ix, err := b.indexOf(it.named)

@@ -73,7 +73,9 @@ func several(op *api.Op, routing string, requestBody, answer []byte) (documents 
 		d.name = d.Ref.Index
 		d.read(answer, parts[n-1])
 		d.whole, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
-		if whole && d.ID() == id {
+		// Only with the path it is certain which index that is: a gateway may take the path's first name for a tenant.
+		elsewhere := usual.Ref.Index != "" && d.name != usual.Ref.Index
+		if whole && d.ID() == id && !elsewhere {
 			documents = append(documents, d)
 		}
 	}
