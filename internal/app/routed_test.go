@@ -12,7 +12,8 @@ import (
 func shards(t *testing.T) (url string, second string) {
 	first, second := enginetest.Serve(t), enginetest.Serve(t)
 	for _, engine := range []string{first, second} {
-		if a := enginetest.Ask(t, "PUT", engine+"/shop", `{"aliases":{"one":{"routing":"1"},"two":{"routing":"2"},"plain":{}}}`); a.Status != 200 {
+		if a := enginetest.Ask(t, "PUT", engine+"/shop",
+			`{"settings":{"number_of_shards":2},"aliases":{"one":{"routing":"1"},"two":{"routing":"2"},"plain":{}}}`); a.Status != 200 {
 			t.Fatal(a)
 		}
 	}
@@ -95,4 +96,64 @@ func TestItemsOfOneIDBehindAliasesThatRouteAreTwo(t *testing.T) {
 	if got := w.ask(second, "GET", "/shop/_source/1?routing=2", "").Body; got != `{"of":"two"}` {
 		t.Error(got)
 	}
+}
+
+// In an index of one shard no routing leads to another document. What a session does to it by one name or routing is known when it writes it
+// by another.
+func TestADocumentOfAnIndexOfOneShardIsOneByAllItsRoutings(t *testing.T) {
+	names := []string{"/shop/_doc/1", "/one/_doc/1", "/shop/_doc/1?routing=a", "/plain/_doc/1?routing=b", "/shop/_doc/1?routing=1"}
+	for _, first := range names {
+		for _, second := range names {
+			w := newWorld(t, "", Identity{})
+			if a := w.ask(w.direct, "PUT", "/shop", `{"aliases":{"one":{"routing":"1"},"plain":{}}}`); a.Status != 200 {
+				t.Fatal(a)
+			}
+			do := func(method, target, body string) answer {
+				return w.ask(w.proxied, method, target, body, "Optimist-Session", "s")
+			}
+			w.put(first, `{"n":1}`)
+			do("GET", first, "")
+			w.wants(do("PUT", first, `{"n":2}`), 200, "guarded")
+			if a := do("GET", second, ""); a.Status != 200 {
+				t.Fatal(a)
+			}
+			w.wants(do("PUT", second, `{"n":77}`), 200, "guarded")
+			w.wants(do("PUT", first, `{"n":2}`), 200, "guarded")
+			if got := w.stored(first); got != `{"n":2}` {
+				t.Errorf("by %s after %s: %s", first, second, got)
+			}
+		}
+	}
+}
+
+// The same goes for a document that is read before the index is known, in whichever way, and for one that a bulk writes.
+func TestAReadByOneRoutingIsTheBaseOfAWriteByAnother(t *testing.T) {
+	const named = `{"docs":[{"_id":"1","routing":"a"}]}`
+	for name, read := range map[string][3]string{
+		"get":    {"GET", "/shop/_doc/1?routing=a"},
+		"source": {"GET", "/shop/_source/1?routing=a"},
+		"mget":   {"POST", "/shop/_mget", named},
+		"search": {"POST", "/shop/_search", `{"seq_no_primary_term":true}`},
+		"alias":  {"GET", "/one/_doc/1"},
+	} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n", Identity{})
+		w.ask(w.direct, "PUT", "/shop", `{"aliases":{"one":{"routing":"1"}}}`)
+		w.put("/shop/_doc/1?routing=a&refresh=true", `{"n":1}`)
+		if a := w.ask(w.proxied, read[0], read[1], read[2], "Optimist-Session", "s"); a.Status != 200 {
+			t.Fatal(name, a)
+		}
+		w.put("/shop/_doc/1?routing=a", `{"n":1,"b":1}`)
+		w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":2}`, "Optimist-Session", "s"), 200, "merged")
+		w.ask(w.proxied, "POST", "/_bulk", lines(`{"index":{"_index":"shop","_id":"1","routing":"c"}}`, `{"n":3}`), "Optimist-Session", "s")
+		w.put("/shop/_doc/1", `{"n":3,"c":1}`)
+		w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1?routing=a", `{"n":4}`, "Optimist-Session", "s"), 200, "merged")
+		if got := w.stored("/shop/_doc/1"); got != `{"n":4,"c":1}` {
+			t.Error(name, got)
+		}
+	}
+	w := newWorld(t, "", Identity{})
+	w.ask(w.direct, "PUT", "/shop", `{}`)
+	w.ask(w.proxied, "GET", "/shop/_doc/1?routing=a", "", "Optimist-Session", "s")
+	w.put("/shop/_doc/1", `{"b":1}`)
+	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"a":1}`, "Optimist-Session", "s"), 200, "merged")
 }

@@ -15,6 +15,9 @@ import (
 
 const stamping = "rules:\n- {name: r, match: {index: [shop, \"shop-*\", store]}, base: {stamp: _rev, reads: [get, mget, search]}}\n- {name: rest}\n"
 
+// severalShards is an index in which another routing may lead to another document.
+const severalShards = `{"settings":{"number_of_shards":2}}`
+
 var stampText = regexp.MustCompile(`,?"_rev":"(\d+-\d+-[0-9a-v]{10}(?:-[0-9a-v]{10})?)"`)
 
 // stamps are those in a body, in their order.
@@ -97,6 +100,7 @@ func TestAHeadIsNoRead(t *testing.T) {
 
 func TestStampsSayWhatWasServed(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
+	w.put("/shop", severalShards)
 	w.put(doc1, `{"a":1}`)
 	w.put(doc1+"?routing=x", `{"a":1}`)
 	w.put("/shop-2/_doc/1", `{"a":1}`)
@@ -203,6 +207,7 @@ func TestWhoSavesFromMemoryRevertsNothing(t *testing.T) {
 
 func TestAStampOfAnotherDocumentGuardsNothing(t *testing.T) {
 	w := newWorld(t, stamping, Identity{})
+	w.put("/shop", severalShards)
 	w.put(doc1, `{"a":1}`)
 	w.put("/shop/_doc/2", `{"a":2}`)
 	mine := gjson.Get(w.ask(w.proxied, "GET", doc1, "").Body, "_source").Raw

@@ -29,7 +29,7 @@ func (w *Search) stampedCopy() (c session.Copy, ok bool) {
 	if !st.Known() || !w.Rule.FromStamp || w.Index.UUID == "" {
 		return c, false
 	}
-	if st.Document != stamp.DocumentOf(w.Index.UUID, w.Doc.Routing, w.Doc.ID) {
+	if st.Document != stamp.DocumentOf(w.Index.UUID, w.Ref().Routing, w.Doc.ID) {
 		return c, false
 	}
 	c = session.Copy{Numbers: st.Numbers, Token: uint64(st.Copy), Served: true}
@@ -50,7 +50,7 @@ func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass 
 	w.Outcome.Base = outcome.BaseExplicit
 	switch {
 	case n.Known() && !merges:
-		w.Base = f.sessionStore(w).TakeAt(w.Session, w.Doc.Ref, n, w.Sent) // without a wait: the engine decides
+		w.Base = f.sessionStore(w).TakeAt(w.Session, w.Ref(), n, w.Sent) // without a wait: the engine decides
 	case n.Known():
 		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
 	case w.Rule.Session && w.Session.IsNamed():
@@ -91,7 +91,7 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 		return err
 	}
 	if m.Any || slices.ContainsFunc(m.More, func(t etag.Tag) bool { return t.Numbers == rev.Numbers && t.Copy == 0 }) {
-		w.Base = f.Sessions.Witness(w.Session, w.Doc.Ref)
+		w.Base = f.Sessions.Witness(w.Session, w.Ref())
 		b := &w.Base
 		b.Kind, b.Numbers, b.Version, b.View, b.Stored = session.KindExplicit, rev.Numbers, rev.Version, rev.Source, rev.Source
 		return nil
@@ -114,7 +114,7 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 // of the session may be reserved before.
 func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (reserved session.Base, err error) {
 	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
-		return f.sessionStore(w).Hold(ctx, w.Session, w.Doc.Ref, stampedCopy, w.Sent)
+		return f.sessionStore(w).Hold(ctx, w.Session, w.Ref(), stampedCopy, w.Sent)
 	}
 	return reserved, nil
 }

@@ -16,8 +16,15 @@ import (
 // stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
 const stampedAge = time.Second
 
-// Locate finds out which index the write's document is in, and with which routing: two aliases that route may have a document each
-// of the same id.
+// Ref is the document that the write is of, whatever name and routing its client uses. Before Locate, it is as the client named it.
+func (w *Search) Ref() doc.Ref {
+	if w.Index.Name == "" {
+		return w.Doc.Ref
+	}
+	return w.Index.Ref(w.Doc.Routing, w.Doc.ID)
+}
+
+// Locate finds out which index the write's document is in, and with which routing the engine is asked for it.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	maxAge := time.Duration(0)
 	if w.Stamp.Known() {

@@ -42,14 +42,14 @@ func (w *Search) asIfRead(view []byte) ([]byte, error) {
 // TakeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what
 // the other write has left.
 func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
-	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Doc.Ref, w.Series, w.Sent); err != nil {
+	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Ref(), w.Series, w.Sent); err != nil {
 		return err
 	}
 	return w.checkClient(ctx)
 }
 
 func (f *Finder) takeCopy(ctx context.Context, w *Search, c session.Copy) (err error) {
-	if w.Base, err = f.sessionStore(w).TakeCopy(ctx, w.Session, w.Doc.Ref, c, w.Sent); err != nil {
+	if w.Base, err = f.sessionStore(w).TakeCopy(ctx, w.Session, w.Ref(), c, w.Sent); err != nil {
 		return err
 	}
 	return w.checkClient(ctx)
@@ -81,7 +81,7 @@ func (f *Finder) TakeLate(ctx context.Context, w *Search) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, intake.LeastPatience)
 	defer cancel()
-	if base, err := f.Sessions.Take(ctx, w.Session, w.Doc.Ref, w.Sent); err == nil {
+	if base, err := f.Sessions.Take(ctx, w.Session, w.Ref(), w.Sent); err == nil {
 		w.Base = base
 		w.Outcome.Base, w.Outcome.Ambiguous = kindOf(base.Kind), base.Ambiguous
 	}

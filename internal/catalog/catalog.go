@@ -6,6 +6,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/budget"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/hook"
 	"optimist/internal/outcome"
@@ -243,10 +245,41 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 	return a.value, true
 }
 
-// Routing is the routing that documents get which are read or written through a name, an alias that routes. It is "" for all others. It
+// Ref is the document of that id which a request with that routing finds by the index's name. It has a routing only if the index may have
+// another document of the same id.
+func (ix *Index) Ref(routing, id string) doc.Ref {
+	ref := doc.Ref{Index: ix.Name, Routing: cmp.Or(routing, ix.Routing), ID: id}
+	if ix.OneShard || ref.Routing == ref.ID { // which is the routing of requests that give none
+		ref.Routing = ""
+	}
+	return ref
+}
+
+// Home is the document ref (by the index's own name), which a request finds by a name, as Index.Ref has it. own is the document's routing
+// as an answer tells it, or "". Where the catalog doesn't know enough, the document has no routing, or the one that is maybe; nothing is
+// asked for it.
+func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own string) (home doc.Ref, maybe string) {
+	sure := true
+	if ref.Routing == "" && name != "" && name != ref.Index {
+		if ref.Routing, sure = c.routing(realm, name); !sure {
+			ref.Routing = own
+		}
+	}
+	if ref.Routing == "" {
+		return ref, ""
+	}
+	is, known := c.uuids.Peek(nameKey{ref.Index, realm})
+	ix := Index{Index: es.Index{Name: ref.Index, OneShard: is.oneShard}}
+	if home = ix.Ref(ref.Routing, ref.ID); home.Routing != "" && !(sure && known && is.uuid != "") {
+		home.Routing, maybe = "", home.Routing
+	}
+	return home, maybe
+}
+
+// routing is the routing that documents get which are read or written through a name, an alias that routes. It is "" for all others. It
 // may be of long ago: aliases hardly change, and what is known of a changed one is forgotten (see Forget). known is false where the engine
 // hasn't been asked, or doesn't tell; nothing is asked for it.
-func (c *Catalog) Routing(realm session.Credentials, name string) (routing string, known bool) {
+func (c *Catalog) routing(realm session.Credentials, name string) (routing string, known bool) {
 	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
 		return "", false
@@ -273,6 +306,7 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 // identified is an index that a realm's clients were told of.
 type identified struct {
 	uuid        string // "": it isn't there any more, or is another one
+	oneShard    bool
 	credentials session.Credentials
 }
 
@@ -329,7 +363,7 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 		c.indices.Add(is, c.doubts.Begin())
 	}
 	c.wasIdentified(key).Store(true)
-	c.uuids.Add(key, identified{ix.UUID, asker.Credentials})
+	c.uuids.Add(key, identified{ix.UUID, ix.OneShard, asker.Credentials})
 }
 
 // wasIdentified is whether a name has ever had a UUID in a realm. Names may share that: then an index is taken for one that was made anew.

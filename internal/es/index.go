@@ -18,6 +18,8 @@ type Index struct {
 	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 	Aliases    []string // of the index, in no order; nobody changes the slice
 
+	// OneShard: no routing leads to another document.
+	OneShard bool
 	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
 	NoSeqNo bool
 	// Partial: _source isn't kept whole (disabled, filtered, or made up from other fields); fetching a document and writing it
@@ -84,6 +86,7 @@ func indexOf(name string, v gjson.Result) Index {
 	if ix.DataStream == "" && strings.HasPrefix(name, ".ds-") {
 		ix.DataStream = strings.TrimPrefix(name, ".ds-")
 	}
+	ix.OneShard = s.Get("number_of_shards").String() == "1"
 	ix.NoSeqNo = s.Get("disable_sequence_numbers").Bool()
 	ix.Pipeline = Pipeline(s) != ""
 	ix.Partial = Partial(s, v.Get("mappings")) != ""

@@ -1,7 +1,6 @@
 package intercept
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -193,18 +192,9 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 			ix, err = i.catalog.Resolve(r.Context(), r.Asker(), of[k].Index, 0)
 		}
 		if err == nil && of[k].ID != "" {
-			i.Sessions.ReadUnknown(sess, doc.Ref{Index: ix.Name, ID: of[k].ID, Routing: cmp.Or(of[k].Routing, ix.Routing)})
+			i.Sessions.ReadUnknown(sess, ix.Ref(of[k].Routing, of[k].ID))
 		}
 	}
-}
-
-// routing is the one of a document that the request names in an index, or by an alias: the given one, or else the alias's, as far as it is
-// known.
-func (i *Interceptor) routing(r *request, given, index string) string {
-	if given == "" && index != "" {
-		given, _ = i.catalog.Routing(r.Client().Realm, index)
-	}
-	return given
 }
 
 // noteItem ends what the request's session knew of the document of an item, which the request calls so.
@@ -213,8 +203,17 @@ func (i *Interceptor) noteItem(r *request, action string, it *es.Item, called bu
 	if result == "" || result == "noop" || result == "created" && it.Version == 1 {
 		return // It was refused, or is new, so that nobody knew of it: most items of most bulks.
 	}
-	sess := r.Client().Session
-	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: i.routing(r, called.Routing, called.Index)}
+	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: called.Routing}
+	ref, maybe := i.catalog.Home(r.Client().Realm, called.Index, ref, "")
+	i.noteWritten(r, action, it, ref, epoch)
+	if maybe != "" {
+		ref.Routing = maybe
+		i.noteWritten(r, action, it, ref, epoch)
+	}
+}
+
+func (i *Interceptor) noteWritten(r *request, action string, it *es.Item, ref doc.Ref, epoch session.Epoch) {
+	sess, result := r.Client().Session, string(it.Result)
 	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
 	switch {
 	case result == "deleted", result == "not_found":

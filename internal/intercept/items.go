@@ -2,7 +2,6 @@ package intercept
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
-	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/journal"
 	"optimist/internal/outcome"
@@ -288,7 +286,7 @@ func (b *items) mayHaveBase(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
-	return b.i.Sessions.MayHaveBase(c.Session, doc.Ref{Index: ix.Name, Routing: cmp.Or(it.Routing, ix.Routing), ID: it.ID}), nil
+	return b.i.Sessions.MayHaveBase(c.Session, ix.Ref(it.Routing, it.ID)), nil
 }
 
 // open makes the group that the items travel in.

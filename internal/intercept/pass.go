@@ -136,7 +136,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 		}
 	}
 	if ix, err := i.catalog.Resolve(r.Context(), r.Asker(), ref.Index, 0); err == nil {
-		o.ref.Index = ix.Name
+		o.ref = ix.Ref(ref.Routing, ref.ID)
 	}
 	if o.take(r.Context()) != nil {
 		return i.forward(r, &s, nil, nil)

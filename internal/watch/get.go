@@ -2,8 +2,8 @@ package watch
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 
@@ -132,23 +132,19 @@ func (rd *Reading) remember(d *Document) {
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
 	}
-	ref, own := rd.home(d)
-	rd.compare(d, &ref)
-	switch {
-	case d.absent:
-		if !d.noIndex {
-			rd.settle(d.Ref.Index, d.name)
-		}
-		if d.noIndex && rd.ticket != 0 {
-			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
-			rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
-		}
-		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
-	case d.whole && d.Numbered:
+	if d.absent && !d.noIndex || d.whole && d.Numbered {
 		rd.settle(d.Ref.Index, d.name)
-		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
-		if ref.Routing == "" && own != "" {
-			ref.Routing = own
+	}
+	if d.absent && d.noIndex && rd.ticket != 0 {
+		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
+		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
+	}
+	for ref := range rd.homes(d) {
+		rd.compare(d, &ref)
+		switch {
+		case d.absent:
+			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
+		case d.whole && d.Numbered:
 			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		}
 	}
@@ -177,20 +173,24 @@ func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 	rd.w.TenantHeaders.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
 }
 
-// home is the document as its writes name it. Documents that are read through a routing alias have the alias's routing: documents of two
-// such aliases differ, even with the same id. If it isn't known yet whether the alias routes, home doesn't wait for that: the document
-// may then also be the one with the routing in the answer (own).
-func (rd *Reading) home(d *Document) (ref doc.Ref, own string) {
-	ref = d.Ref
-	if ref.Routing != "" || d.name == "" || d.name == ref.Index {
-		return ref, ""
+// homes is the document as its writes name it. Documents that are read through a routing alias have the alias's routing: documents of two
+// such aliases differ, even with the same id, unless the index has one shard. homes doesn't wait for the engine to say whether that is so:
+// until that is known, the document may be either of two.
+func (rd *Reading) homes(d *Document) iter.Seq[doc.Ref] {
+	return func(yield func(doc.Ref) bool) {
+		name, own := d.name, ""
+		switch {
+		case d.hit:
+			name = ""
+		case d.whole:
+			own = d.Routing()
+		}
+		ref, maybe := rd.w.Catalog.Home(rd.client.Realm, name, d.Ref, own)
+		if yield(ref) && maybe != "" {
+			ref.Routing = maybe
+			yield(ref)
+		}
 	}
-	routing, known := rd.w.Catalog.Routing(rd.client.Realm, d.name)
-	if !known && d.whole {
-		own = d.Routing()
-	}
-	ref.Routing = routing
-	return ref, own
 }
 
 // watchStatus looks at a read of which only the status is of use: a missing document is a base, too. If the read shows a document without
@@ -200,17 +200,21 @@ func (rd *Reading) watchStatus() bool {
 	if !rd.remembers(rd.choice.rule) {
 		return false
 	}
-	op, ref := rd.r.Op(), rd.document.Ref
-	if ix, known := rd.w.Catalog.Cached(rd.client.Realm, ref.Index); known {
-		ref.Index, ref.Routing = ix.Name, cmp.Or(ref.Routing, ix.Routing)
+	op, d := rd.r.Op(), &rd.document
+	if ix, known := rd.w.Catalog.Cached(rd.client.Realm, d.Ref.Index); known {
+		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
 	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query) && !rd.clientLeft():
-			rd.settle(ref.Index, "")
-			rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
+			rd.settle(d.Ref.Index, "")
+			for ref := range rd.homes(d) {
+				rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
+			}
 		case h.Status == http.StatusOK && !op.Head:
-			rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+			for ref := range rd.homes(d) {
+				rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+			}
 		}
 		return nil
 	}})

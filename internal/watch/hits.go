@@ -81,7 +81,9 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		if d := readHit(hit, hit, name); d.whole && d.Numbered && !left {
 			if rules.find(rd, name, d.Index); rd.remembers(rules.watches) {
 				rd.settle(d.Ref.Index, name)
-				rd.w.Sessions.Found(rd.client.Session, d.Ref, d.Revision, rd.epoch)
+				for ref := range rd.homes(d) {
+					rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch)
+				}
 			}
 		}
 		return more.without(hit)

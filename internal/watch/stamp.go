@@ -36,11 +36,12 @@ func (rd *Reading) stamp(d *Document) {
 
 // put puts the stamp into the document, if there is memory for it. It reports false where that is no JSON object.
 func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
-	routing := d.Ref.Routing
-	if routing == "" && !d.hit {
-		routing = ix.Routing
+	in := *ix
+	if d.hit {
+		in.Routing = ""
 	}
-	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, routing, d.Ref.ID)}
+	ref := in.Ref(d.Ref.Routing, d.Ref.ID)
+	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, ref.Routing, ref.ID)}
 	if !d.stamper.FailConflict {
 		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
 	}

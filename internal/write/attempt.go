@@ -87,10 +87,10 @@ func (s *Service) outOfLane(ctx context.Context, c *change) error {
 // clients elsewhere.
 func (c *change) place() retry.Place {
 	if c.Index.UUID != "" {
-		return retry.Place{Ref: c.Doc.Ref, UUID: c.Index.UUID}
+		return retry.Place{Ref: c.Ref(), UUID: c.Index.UUID}
 	}
 	realm := c.Credentials()
-	return retry.Place{Ref: c.Doc.Ref, UUID: string(realm[:])}
+	return retry.Place{Ref: c.Ref(), UUID: string(realm[:])}
 }
 
 // run leads a batch from its first try to its answers.

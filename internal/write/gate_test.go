@@ -154,8 +154,7 @@ func TestDocumentsAreReadAsTheirClientAndWhereItSays(t *testing.T) {
 		w.start(Options{OwnAuth: own})
 		w.direct("PUT", "/shop/_doc/1?routing=r", `{"a":0,"b":0}`)
 		authorization := []wire.Field{{Name: []byte("Authorization"), Value: []byte("Basic YTpi")}}
-		me, ref := w.client("me"), docRef("1")
-		ref.Routing = "r"
+		me, ref := w.client("me"), docRef("1") // of an index of one shard
 		w.store.Read(me.sess, ref, doc.Revision{Numbers: doc.Numbers{SeqNo: 0, PrimaryTerm: 1}, Version: 1, Source: []byte(`{"a":0,"b":0}`)}, w.store.Epoch())
 		w.direct("PUT", "/shop/_doc/1?routing=r", `{"a":0,"b":1}`)
 		asked := make(map[string]bool) // what, and whether as the proxy itself

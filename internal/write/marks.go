@@ -2,7 +2,6 @@ package write
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 
@@ -84,7 +83,7 @@ func (c *change) newMark(over doc.Numbers) mark.Mark {
 		m.ID = mark.NewID()
 	}
 	if c.Index.UUID != "" {
-		m.Document = stamp.DocumentOf(c.Index.UUID, cmp.Or(c.Doc.Routing, c.Index.Routing), c.Doc.ID)
+		m.Document = stamp.DocumentOf(c.Index.UUID, c.Ref().Routing, c.Doc.ID)
 	}
 	return m
 }

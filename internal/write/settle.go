@@ -174,7 +174,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 	c.settle(e)
 	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
 		thread, _ := c.Session.Thread()
-		s.sessions.ReadUnnumbered(thread, c.Doc.Ref, nil)
+		s.sessions.ReadUnnumbered(thread, c.Ref(), nil)
 	}
 }
 
@@ -248,7 +248,7 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
-	a.s.sessions.Combined(first.Session, first.Doc.Ref, stored.Numbers, a.changes)
+	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
 	a.batch.Forget()
 	if a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
@@ -331,7 +331,7 @@ func (s *Service) reportCollision(c *change) {
 	if s.events.Collision == nil || !c.hadConflict() {
 		return
 	}
-	l := learn.Conflict{Ref: c.Doc.Ref, Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
+	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
 		l.Outcome = "failed"

@@ -28,9 +28,9 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	case s.bases.Locate(ctx, &c.Search) != nil:
 	case whole != nil:
 		rev.Source = whole
-		s.sessions.Read(r.Session, c.Doc.Ref, rev, c.epoch)
+		s.sessions.Read(r.Session, c.Ref(), rev, c.epoch)
 	default:
-		s.sessions.WroteForwarded(thread, c.Doc.Ref, rev, false, c.epoch)
+		s.sessions.WroteForwarded(thread, c.Ref(), rev, false, c.epoch)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	switch {
 	case !known || !c.Rule.Session || c.Anonymous:
 	case p.Shows.Whole():
-		s.sessions.Read(c.Session, c.Doc.Ref, rev, c.epoch)
+		s.sessions.Read(c.Session, c.Ref(), rev, c.epoch)
 	default:
 		s.patchView(c, rev)
 	}
@@ -82,7 +82,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		}
 		now, cancel := context.WithCancel(context.Background())
 		cancel() // what another write of the session has reserved is not waited for
-		taken, err := s.sessions.Take(now, thread, c.Doc.Ref, nil)
+		taken, err := s.sessions.Take(now, thread, c.Ref(), nil)
 		if err != nil {
 			return
 		}
