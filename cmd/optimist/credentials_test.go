@@ -82,7 +82,7 @@ func TestCredentialsThatTheEngineRefusesAreNotReady(t *testing.T) {
 // Without health checks only the first question shows it. The question is asked again until the credentials are accepted.
 func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 	e := newPickyEngine(t)
-	cfg, err := config.Parse("", []byte(e.upstream("0s")), config.Overrides{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Upstream: []string{e.url}})
+	cfg, err := config.Parse("", []byte(e.upstream("0s")), config.Overrides{Listen: "127.0.0.1:0", Admin: new("127.0.0.1:0"), Upstream: []string{e.url}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func serveFor(t *testing.T, upstream, content string) *running {
 	t.Helper()
 	r := &running{log: new(enginetest.Log), file: filepath.Join(t.TempDir(), "optimist.yaml"), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
 	r.write(t, content)
-	cmd := serveCmd{settings: settings{r.file, config.Overrides{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", LogLevel: "info"}}, Embedded: upstream == ""}
+	cmd := serveCmd{settings: settings{r.file, config.Overrides{Listen: "127.0.0.1:0", Admin: new("127.0.0.1:0"), LogLevel: "info"}}, Embedded: upstream == ""}
 	if upstream != "" {
 		cmd.Upstream = []string{upstream}
 	}

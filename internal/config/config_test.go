@@ -87,7 +87,7 @@ func TestGoodFilesSayWhatIsInForce(t *testing.T) {
 
 func TestFlagsWinOverTheFile(t *testing.T) {
 	file := []byte("listen: :1\nadmin: localhost:2\nmode: observe\nupstream: {urls: [http://a:1]}\nlog: {format: json, level: error}\n")
-	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: "[::1]:4", Mode: "off", LogFormat: "text", LogLevel: "debug",
+	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: new("[::1]:4"), Mode: "off", LogFormat: "text", LogLevel: "debug",
 		Upstream: []string{"http://b:1", "http://c:1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +96,12 @@ func TestFlagsWinOverTheFile(t *testing.T) {
 	if d := cmp.Diff([]string{":3", "[::1]:4", "off", "http://b:1 http://c:1", "text", "debug"}, got); d != "" {
 		t.Error(d)
 	}
+	cfg, err = Parse("f.yaml", file, Overrides{Admin: new("")})
+	if err != nil || cfg.Admin != "" {
+		t.Errorf("an empty flag doesn't switch the listener off: %v", err)
+	}
 	cfg, err = Parse("f.yaml", file, Overrides{})
-	if err != nil || cfg.Listen != ":1" || cfg.Mode != ModeObserve {
+	if err != nil || cfg.Listen != ":1" || cfg.Admin != "localhost:2" || cfg.Mode != ModeObserve {
 		t.Errorf("without flags the file's values are not there: %v %v", cfg, err)
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"optimist/internal/spelling"
 )
 
-// Overrides are what flags and variables say, by which they are known in their tags; empty values say nothing. They win over the file.
+// Overrides are what flags and variables say, by which they are known in their tags. They win over the file. Empty values say
+// nothing, but for an empty Admin, which switches the listener off: nil says nothing.
 type Overrides struct {
 	Listen    string   `help:"Address of the data port. Default 127.0.0.1:9280." env:"OPTIMIST_LISTEN" placeholder:"ADDR"`
-	Admin     string   `help:"Address of the admin listener. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
+	Admin     *string  `help:"Admin listener; empty switches it off. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
 	Upstream  []string `help:"A node: http://127.0.0.1:9200. Repeat it, or use commas, for more." env:"OPTIMIST_UPSTREAM" placeholder:"URL"`
 	Mode      string   `help:"guard (default), observe (change nothing, count lost updates) or off." env:"OPTIMIST_MODE" placeholder:"MODE"`
 	LogLevel  string   `help:"debug, info (default), warn or error." env:"OPTIMIST_LOG_LEVEL" placeholder:"LEVEL"`
@@ -103,7 +104,10 @@ func (c *Config) override(o Overrides) Problems {
 		to.SetString(value)
 	}
 	text("listen", "--listen", o.Listen, reflect.ValueOf(&c.Listen).Elem())
-	text("admin", "--admin", o.Admin, reflect.ValueOf(&c.Admin).Elem())
+	if o.Admin != nil {
+		c.Admin = "" // with an empty value it stays so
+		text("admin", "--admin", *o.Admin, reflect.ValueOf(&c.Admin).Elem())
+	}
 	text("admin_token_file", "--admin-token-file", o.AdminTokenFile, reflect.ValueOf(&c.AdminTokenFile).Elem())
 	text("mode", "--mode", o.Mode, reflect.ValueOf(&c.Mode).Elem())
 	text("log.format", "--log-format", o.LogFormat, reflect.ValueOf(&c.Log.Format).Elem())

@@ -45,7 +45,7 @@ func run(dir string, size int, refused bool, only string) error {
 		return err
 	}
 	cfg, err := config.Parse("", []byte(attacks.Config),
-		config.Overrides{Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Upstream: []string{engine}})
+		config.Overrides{Listen: "127.0.0.1:0", Admin: new("127.0.0.1:0"), Upstream: []string{engine}})
 	if err != nil {
 		return err
 	}
