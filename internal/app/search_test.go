@@ -165,6 +165,53 @@ func TestAStaleHitIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
 	}
 }
 
+// A read that needn't show what is stored now is no base, either, if its thread has something newer in hand: whichever read it is, and also
+// where its documents are stamped.
+func TestAReadOfTheLastRefreshIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
+	const stamping = "base: {stamp: _rev, reads: [get, mget, search]}"
+	for _, rules := range []string{"base: {reads: [get, mget, search]}", stamping, "base: {stamp: _rev, reads: [get]}", stamping + " # and written"} {
+		stamped := strings.HasSuffix(rules, "written")
+		for _, read := range [][3]string{
+			{"GET", "/shop/_doc/1?realtime=false"}, {"GET", "/shop/_doc/1?preference=_local"}, {"GET", "/shop/_source/1?realtime=false"},
+			{"POST", "/shop/_mget?realtime=false", `{"ids":["1"]}`}, {"POST", "/shop/_search", `{}`},
+		} {
+			engine := enginetest.Serve(t)
+			before := enginetest.Serve(t) // as it was at the last refresh
+			forward := enginetest.Forward(t, before)
+			w := newWorldOn(t, "rules:\n- name: r\n  merge: {paths: {/n: sum}}\n  "+rules+"\n", Identity{},
+				enginetest.Between(t, engine, func(out http.ResponseWriter, r *http.Request) bool {
+					if q := r.URL.Query(); !q.Has("realtime") && !q.Has("preference") && !strings.HasSuffix(r.URL.Path, "_search") {
+						return false
+					}
+					forward.ServeHTTP(out, r)
+					return true
+				}))
+			for _, url := range []string{engine, before} {
+				w.ask(url, "PUT", "/shop/_doc/1?refresh=true", `{"n":2}`)
+			}
+			do := func(method, target, body string) answer {
+				return w.ask(w.proxied, method, target, body, "Optimist-Session", "s")
+			}
+			do("GET", doc1, "")
+			w.wants(do("PUT", doc1, `{"n":4}`), 200, "guarded")
+			a := do(read[0], read[1], read[2])
+			if a.Status != 200 || !strings.Contains(a.Body, `"n":2`) {
+				t.Fatal(a)
+			}
+			body, base := `{"n":5}`, "base=view"
+			if rev := stamps(a.Body); len(rev) == 1 && stamped {
+				body, base = fmt.Sprintf(`{"n":3,"_rev":%q}`, rev[0]), "base=stamp" // which says from what the client writes
+			}
+			if a = do("PUT", doc1, body); a.Status != 200 || !strings.HasSuffix(a.Outcome(), base) {
+				t.Errorf("%s, %s: %d [%s]", rules, read[1], a.Status, a.Outcome())
+			}
+			if got := w.stored(doc1); got != `{"n":5}` {
+				t.Errorf("%s, %s: stored %s", rules, read[1], got)
+			}
+		}
+	}
+}
+
 // scrolling is an engine with a scroll of three pages, each of a document.
 func scrolling(t *testing.T) (engine string, numbered func() bool) {
 	var with atomic.Bool

@@ -28,16 +28,18 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)
 }
 
-// Found is Read for a document that a search has found. A search sees the index as it was at its last refresh. If a thread of work
-// has a newer revision in hand, it may write from either. Its view is a guard then: see ReadUnnumbered.
-func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
+// Found is Read for a document that a search has found, or another read that needn't show what is stored now. A search sees the index as it
+// was at its last refresh. If a thread of work has a newer revision in hand, it may write from either. Its view is a guard then: see
+// ReadUnnumbered. stale says that this is so in a named session, which has not read the revision then.
+func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadUnnumbered(thread, ref, rev.Source)
 		if sess = sess.In(Trace{}); sess.IsNamed() {
-			return
+			return true
 		}
 	}
 	s.Read(sess, ref, rev, at)
+	return false
 }
 
 // hasNewer reports whether the session has read or written a newer revision than that of n.

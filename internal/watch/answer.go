@@ -22,6 +22,7 @@ type Document struct {
 	whole   bool    // it is there, and the answer shows all of it
 	absent  bool    // the answer says that there is none
 	noIndex bool    // nor the index, which the first write may make
+	stale   bool    // the client's session has a newer one in hand
 	hit     bool    // of a search: its routing is its own, whatever the request's
 	from    int     // where its _source stands in the answer
 

@@ -109,6 +109,8 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 		d.watches, d.stamper = rules.watches, rules.stamper
 		if f.watches {
 			rd.remember(d)
+		} else if c := rd.r.Client(); c.Known && c.Session.IsNamed() {
+			rd.show(d)
 		}
 		rd.stamp(d)
 	}
@@ -132,13 +134,18 @@ func (rd *Reading) showHits() bool {
 			return
 		}
 		for d := range hits(answer, "") {
-			unrouted := d.Ref
-			unrouted.Routing = ""
-			rd.w.Sessions.ReadUnnumbered(client.Session, unrouted, d.Source)
-			if d.Ref.Routing != "" { // which an alias may have given
-				rd.w.Sessions.ReadUnnumbered(client.Session, d.Ref, d.Source)
-			}
+			rd.show(d)
 		}
 	})
 	return true
+}
+
+// show notes a hit of a search that isn't watched, of a client that names its session.
+func (rd *Reading) show(d *Document) {
+	sess, unrouted := rd.r.Client().Session, d.Ref
+	unrouted.Routing = ""
+	rd.w.Sessions.ReadUnnumbered(sess, unrouted, d.Source)
+	if d.Ref.Routing != "" { // which an alias may have given
+		rd.w.Sessions.ReadUnnumbered(sess, d.Ref, d.Source)
+	}
 }

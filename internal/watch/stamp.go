@@ -44,6 +44,10 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 	st := stamp.Stamp{Numbers: d.Numbers, Document: stamp.DocumentOf(ix.UUID, ref.Routing, ref.ID)}
 	if !d.stamper.FailConflict {
 		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
+		if d.stale && d.stamper.FromStamp { // only a write from this copy has it as its base
+			c := session.Copy{Numbers: d.Numbers, Token: uint64(st.Copy), Served: true}
+			rd.w.Sessions.Read(rd.client.Session.Holding(c), ref, d.Revision, rd.epoch)
+		}
 	}
 	// Twice: in its edit, and in the answer that is put together.
 	if budget.Of(rd.r.Context()).Take(2*int64(len(d.Source)+maxStamp)) != nil {
