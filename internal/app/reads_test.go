@@ -96,6 +96,32 @@ func TestWhatIsNotThereIsABase(t *testing.T) {
 	}
 }
 
+// The engine has a 404 for a document of which it keeps no _source, too.
+func TestADocumentWithoutASourceIsThere(t *testing.T) {
+	for _, c := range [][2]string{{"GET", ""}, {"HEAD", ""}, {"GET", "?pretty"}} {
+		w := newWorldOn(t, "", Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+			answer := `{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true}`
+			switch source := strings.HasPrefix(r.URL.Path, "/shop/_source/"); {
+			case r.Method != "GET" && r.Method != "HEAD" || r.URL.Path == "/shop":
+				return false
+			case source:
+				answer = `{"error":{"type":"resource_not_found_exception","reason":"Source not found [shop]/[1]"},"status":404}`
+				out.Header().Set("Content-Type", "application/json")
+				out.WriteHeader(http.StatusNotFound)
+			default:
+				out.Header().Set("Content-Type", "application/json")
+			}
+			_, _ = io.WriteString(out, answer)
+			return true
+		}))
+		w.put(doc1, `{"n":1}`)
+		if a := w.ask(w.proxied, c[0], "/shop/_source/1"+c[1], "", "Optimist-Session", "s"); a.Status != 404 {
+			t.Fatal(a)
+		}
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"n":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
+	}
+}
+
 func TestASourceThatIsMadeUpIsNoBase(t *testing.T) {
 	for q, want := range map[string]bool{
 		"force_synthetic_source=true": true, "force_synthetic_source": true, "_source_exclude_vectors=true": true,

@@ -3,6 +3,7 @@ package es
 import (
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -115,6 +116,22 @@ func (it *Item) Named() bool { return len(it.Index) > 0 && len(it.id) > len(`""`
 
 // ID is the document's, or "".
 func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
+
+// NoDocument reports whether a 404 to a read of a document, or of its _source, says that there is no document. The engine has one type of
+// error for that and for a document without a _source: only the reason tells them apart.
+func NoDocument(body []byte) bool {
+	if it := ParseItem(body); it.Missing {
+		return true
+	}
+	why := gjson.GetBytes(body, "error")
+	switch why.Get("type").String() {
+	case "index_not_found_exception":
+		return true
+	case "resource_not_found_exception":
+		return strings.HasPrefix(why.Get("reason").String(), "Document not found")
+	}
+	return false
+}
 
 // Routing is what the document was written with, or "".
 func (it *Item) Routing() string { return gjson.ParseBytes(it.routing).String() }

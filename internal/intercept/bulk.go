@@ -205,10 +205,14 @@ func (i *Interceptor) noteItem(r *request, action string, it *es.Item, called bu
 	}
 	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: called.Routing}
 	ref, maybe := i.catalog.Home(r.Client().Realm, called.Index, ref, "")
-	i.noteWritten(r, action, it, ref, epoch)
+	written := *it
+	if r.Index() != "" && called.Index != r.Index() { // it may be another tenant's document: see bulk.Item.Elsewhere
+		written.Revision = doc.Revision{}
+	}
+	i.noteWritten(r, action, &written, ref, epoch)
 	if maybe != "" {
 		ref.Routing = maybe
-		i.noteWritten(r, action, it, ref, epoch)
+		i.noteWritten(r, action, &written, ref, epoch)
 	}
 }
 
@@ -218,9 +222,9 @@ func (i *Interceptor) noteWritten(r *request, action string, it *es.Item, ref do
 	switch {
 	case result == "deleted", result == "not_found":
 		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
-	case it.Numbered && (r.Index() == "" || called.Index == r.Index()):
-		i.Sessions.WroteForwarded(sess, ref, it.Revision, whole, epoch)
-	default: // or it may be another tenant's document: see bulk.Item.Elsewhere
+	case !it.Numbered:
 		i.Sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, epoch)
+	default:
+		i.Sessions.WroteForwarded(sess, ref, it.Revision, whole, epoch)
 	}
 }

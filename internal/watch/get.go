@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"math/rand/v2"
@@ -195,8 +196,8 @@ func (rd *Reading) homes(d *Document) iter.Seq[doc.Ref] {
 	}
 }
 
-// watchStatus looks at a read of which only the status is of use: a missing document is a base, too. If the read shows a document without
-// its numbers, the session knows that it has seen the document.
+// watchStatus looks at a read that shows no numbers: a missing document is a base, too. If the read shows a document without its numbers,
+// the session knows that it has seen the document. Of a _source, a 404 may also say that the index keeps none: that is in its body.
 func (rd *Reading) watchStatus() bool {
 	rd.begin(true)
 	if !rd.remembers(rd.choice.rule) {
@@ -206,12 +207,17 @@ func (rd *Reading) watchStatus() bool {
 	if ix, known := rd.w.Catalog.Cached(rd.client.Realm, d.Ref.Index); known {
 		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
-	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+	absent := func() {
+		rd.settle(d.Ref.Index, "")
+		for ref := range rd.homes(d) {
+			rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
+		}
+	}
+	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
-		case h.Status == http.StatusNotFound && !Partial(op.Query) && !rd.clientLeft():
-			rd.settle(d.Ref.Index, "")
-			for ref := range rd.homes(d) {
-				rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
+		case h.Status == http.StatusNotFound && !Partial(op.Query):
+			if rd.copy.Head(h, nil); op.Head && op.Kind == api.Get && !rd.clientLeft() {
+				absent()
 			}
 		case h.Status == http.StatusOK && !op.Head:
 			for ref := range rd.homes(d) {
@@ -219,7 +225,16 @@ func (rd *Reading) watchStatus() bool {
 			}
 		}
 		return nil
-	}})
+	}}
+	if !op.Head {
+		o.Copy, o.Last = rd.copy.Copy, rd.copy.Last
+		rd.copy.Whole = func() {
+			if body, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusNotFound && es.NoDocument(body) && !rd.clientLeft() {
+				absent()
+			}
+		}
+	}
+	rd.r.Pass(o)
 	return true
 }
 
