@@ -67,6 +67,9 @@ type Op struct {
 	// Renumbers says of an IndexAdmin that an index may be another one afterwards, or a name stand for another: sequence numbers
 	// that were known mean nothing any more. Without it only what is done to documents that are written may change.
 	Renumbers bool
+	// Ambiguous says that engines with mapping types take the path for an endpoint of the type _doc, and others for a document with the
+	// endpoint's name as its id. Parse takes it for the document: see Settle.
+	Ambiguous bool
 	// Fragment says that the target has a number sign. Engines differ in what that does to the path before it, and read no
 	// parameters behind it: nothing that is added to such a request would be heeded. The rest is what is before it, Path and
 	// Query are whole.
@@ -192,6 +195,45 @@ func parseGlobal(op *Op, m methods, segs [][]byte) {
 	case m.in(changes):
 		op.Kind, op.Renumbers = globalAdmin(first, m, segs)
 	}
+}
+
+// Types says whether the engine has mapping types in its paths, as Elasticsearch 6 and 7 do.
+type Types uint8
+
+// What is known of the engine.
+const (
+	TypesUnknown Types = iota
+	NoTypes
+	HasTypes
+)
+
+// Settle takes an ambiguous operation for what it is for an engine with these types. Where that isn't known, it is Other: the engine
+// decides.
+func (op *Op) Settle(method []byte, types Types) {
+	if !op.Ambiguous || types == NoTypes {
+		return
+	}
+	op.Kind, op.ID, op.Ambiguous = Other, nil, false
+	if types == HasTypes {
+		parseTyped(op, methodOf(method), op.Segments())
+	}
+}
+
+// ofType reports whether a type has an endpoint of that name for the method. For other methods it is the id of a document.
+func ofType(endpoint string, m methods) bool {
+	switch endpoint {
+	case "_bulk":
+		return m.in(writes)
+	case "_mget", "_search", "_msearch", "_count", "_termvectors", "_mtermvectors":
+		return m.in(mGET | mPOST)
+	case "_mapping":
+		return m.in(mGET | writes)
+	case "_mappings":
+		return m.in(writes)
+	case "_update_by_query", "_delete_by_query":
+		return m == mPOST
+	}
+	return false
 }
 
 // several is the kind of a request to an endpoint for several documents: of the cluster, of an index, or of a type.
@@ -326,6 +368,7 @@ func parseIndex(op *Op, m methods, segs [][]byte) {
 		op.Kind = IndexAuto
 	case end == "_doc" && len(segs) == 3:
 		op.name(document(op, m), segs[2])
+		op.Ambiguous = ofType(string(segs[2]), m)
 	case len(segs) == 3:
 		op.name(one(end, m), segs[2])
 	case len(segs) == 2:
@@ -344,8 +387,14 @@ func parseTyped(op *Op, m methods, segs [][]byte) {
 	switch {
 	case len(segs) == 2 && m == mPOST:
 		op.Kind = IndexAuto
-	case len(segs) == 3 && segs[2][0] == '_':
-		op.Kind = several(string(segs[2]), m)
+	case len(segs) == 3 && ofType(string(segs[2]), m):
+		end := string(segs[2])
+		if op.Kind = several(end, m); op.Kind == Other {
+			op.Kind = byQuery(end, m)
+		}
+		if op.Kind == Other && m.in(changes) {
+			op.Kind, op.Renumbers = indexAdmin(end)
+		}
 	case len(segs) == 3:
 		op.name(document(op, m), segs[2])
 	case len(segs) == 4:

@@ -108,6 +108,39 @@ func TestChangesAfterWhichNumbersMeanNothingAreToldApart(t *testing.T) {
 	}
 }
 
+// Elasticsearch 7 takes these for endpoints of the type _doc, other engines for documents of those names.
+func TestEndpointsOfTheTypeAreNoDocumentsWhereThereAreTypes(t *testing.T) {
+	for line, want := range map[string]Kind{
+		"POST _bulk": Bulk, "PUT _bulk": Bulk, "GET _mget": Mget, "POST _search": Search, "GET _search": Search, "POST _count": Other, "GET _count": Other,
+		"POST _msearch": Other, "PUT _mapping": IndexAdmin, "POST _mappings": IndexAdmin, "GET _mapping": Other, "POST _delete_by_query": DeleteByQuery,
+		"POST _update_by_query": UpdateByQuery, "GET _termvectors": Other,
+		"GET _bulk": Get, "PUT _search": Index, "DELETE _bulk": Delete, "HEAD _search": Get, "PUT _update_by_query": Index, "POST _refresh": Index,
+		"GET _mappings": Get, "PUT _x": Index,
+	} {
+		method, id, _ := strings.Cut(line, " ")
+		for _, types := range []Types{TypesUnknown, NoTypes, HasTypes} {
+			for _, of := range []string{"_doc", "t"} {
+				var op Op
+				Parse([]byte(method), []byte("/shop/"+of+"/"+id+"?a=b"), &op)
+				op.Settle([]byte(method), types)
+				document := document(&op, methodOf([]byte(method)))
+				expected := want
+				switch {
+				case want.Write() && want == document, want == Get:
+				case of == "t": // only engines with types have it
+				case types == TypesUnknown:
+					expected = Other
+				case types == NoTypes:
+					expected = document
+				}
+				if op.Kind != expected || op.Kind != Other && (string(op.ID) == id) != (op.Kind == document) {
+					t.Errorf("%s of %s, types %d: %v %q, want %v", line, of, types, op.Kind, op.ID, expected)
+				}
+			}
+		}
+	}
+}
+
 func TestFragmentsAreSeen(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/shop/_doc/1": false, "/shop/_doc/1%23": false, "/shop/_doc/1#": true, "/shop/_doc/1?routing=a#b": true, "/shop#/_doc/1": true,

@@ -18,6 +18,7 @@ import (
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
 	"optimist/internal/embedded"
+	"optimist/internal/es"
 	"optimist/internal/intercept"
 	"optimist/internal/learn"
 	"optimist/internal/notefile"
@@ -62,6 +63,7 @@ type App struct {
 	current atomic.Pointer[config.Config] // in force, but for the mode: the switch has it
 
 	engine      *embedded.Engine // nil unless it is in memory
+	questions   *es.Client       // to the engine
 	nodes       *upstream.Set
 	budget      *budget.Budget
 	sessions    *session.Store

@@ -70,6 +70,7 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	}
 	defer resp.Release()
 	a.door.LearnProduct(&resp.Head)
+	a.questions.LearnTypes(resp.Payload)
 	a.greeted.Store(true)
 	if ownAuth := a.current.Load().Upstream.Auth != (config.Auth{}); ownAuth && (resp.Status == 401 || resp.Status == 403) {
 		return true // the upstream's hook has logged it

@@ -350,3 +350,36 @@ func TestASearchThatCannotBeReadIsNoBase(t *testing.T) {
 		t.Errorf("the base is %v of %v", b.Kind, b.Numbers)
 	}
 }
+
+// Clients of Elasticsearch 7 name the type _doc in the paths of endpoints. These are no documents there, and are ones elsewhere.
+func TestTheEngineSaysWhetherAPathIsAnEndpointOfAType(t *testing.T) {
+	for version, typed := range map[string]bool{
+		`{"number":"7.17.29"}`: true, `{"number":"9.1.0"}`: false, `{"number":"3.1.0","distribution":"opensearch"}`: false,
+		`{"number":"1.3.0","distribution":"opensearch"}`: true,
+	} {
+		var got atomic.Pointer[string]
+		w := newWorldOn(t, "rules: [{name: r, transform: [{op: default, path: /x, value: 1}]}]", Identity{},
+			enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+				body, _ := io.ReadAll(r.Body)
+				answer := `{"hits":{"hits":[]}}`
+				switch r.URL.Path {
+				case "/":
+					answer = `{"version":` + version + `}`
+				case "/shop/_doc/_search":
+					got.Store(new(string(body)))
+				default:
+					r.Body = io.NopCloser(strings.NewReader(string(body)))
+					return false
+				}
+				out.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(out, answer)
+				return true
+			}))
+		enginetest.Wait(t, "the engine has said what it is", func() bool { return w.app.Ready() == nil })
+		const query = `{"query":{"match_all":{}}}`
+		a := w.ask(w.proxied, "POST", "/shop/_doc/_search", query)
+		if sent := got.Load(); sent == nil || (*sent == query) != typed || (a.Outcome() == "") != typed {
+			t.Errorf("%s: %v [%s]", version, sent, a.Outcome())
+		}
+	}
+}

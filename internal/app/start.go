@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"optimist/internal/admin"
+	"optimist/internal/api"
 	"optimist/internal/config"
 	"optimist/internal/embedded"
 	"optimist/internal/es"
@@ -99,6 +100,7 @@ func (a *App) openSessions(c *config.Config) error {
 	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
 		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
 	engine := &es.Client{Upstream: a.nodes}
+	a.questions = engine
 	carrier := a.carrier(&c.Upstream)
 	writes = write.New(write.Options{
 		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
@@ -116,6 +118,15 @@ func (a *App) openSessions(c *config.Config) error {
 		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
 	}
 	doors := intercept.Options{
+		Types: func() api.Types {
+			switch {
+			case engine.Typed():
+				return api.HasTypes
+			case engine.Untyped():
+				return api.NoTypes
+			}
+			return api.TypesUnknown
+		},
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
 		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Keys:    keys,

@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/share"
@@ -98,11 +101,33 @@ const patience = 2 * time.Minute
 type Client struct {
 	Upstream Doer
 	typed    atomic.Bool
+	untyped  atomic.Bool // it was seen that there are no types
 }
 
-// Typed reports whether the engine's answers name a document's mapping type, as far as was seen: those of Elasticsearch 6 and 7
-// do.
+// Typed reports whether the engine's answers name a document's mapping type, as far as is known: those of Elasticsearch 6 and 7 do.
 func (c *Client) Typed() bool { return c.typed.Load() }
+
+// Untyped reports whether the engine is known to have no mapping types.
+func (c *Client) Untyped() bool { return c.untyped.Load() && !c.Typed() }
+
+// LearnTypes learns from the engine's answer to GET / whether it has mapping types.
+func (c *Client) LearnTypes(root []byte) {
+	v := gjson.GetManyBytes(root, "version.number", "version.distribution")
+	major, _, _ := strings.Cut(v[0].String(), ".")
+	n, err := strconv.Atoi(major)
+	if err == nil {
+		c.learnTypes(v[1].String() == "opensearch" && n < 2 || v[1].String() == "" && n < 8)
+	}
+}
+
+func (c *Client) learnTypes(typed bool) {
+	switch {
+	case typed && !c.typed.Load():
+		c.typed.Store(true)
+	case !typed && !c.untyped.Load():
+		c.untyped.Store(true)
+	}
+}
 
 // Document says where a document is: names decoded. Type is the mapping type of a typed path (Elasticsearch 6), else empty.
 type Document struct {
@@ -131,9 +156,7 @@ func (c *Client) Fetch(ctx context.Context, caller Caller, d Document) (doc.Revi
 
 // found is a document that the engine shows.
 func (c *Client) found(it *Item) (doc.Revision, error) {
-	if it.typed && !c.typed.Load() {
-		c.typed.Store(true)
-	}
+	c.learnTypes(it.typed)
 	if !it.Numbered || it.Source == nil {
 		return it.Revision, ErrNoSource
 	}

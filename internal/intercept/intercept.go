@@ -15,6 +15,7 @@ import (
 // Intercept is the door's hook. It reports false for requests that are to be forwarded as they are.
 func (i *Interceptor) Intercept(x *proxy.Exchange) bool {
 	r := i.of(x)
+	r.Op().Settle(r.Head().Method, i.Types())
 	if r.takeTokens() || i.dryRun(r) || i.once(r) {
 		return true
 	}

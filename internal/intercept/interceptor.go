@@ -40,6 +40,8 @@ type Options struct {
 	Metrics   *obs.Metrics
 	Learner   *learn.Learner
 	Log       *slog.Logger
+	// Types says whether the engine has mapping types, as far as is known.
+	Types func() api.Types
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.
 	MaxBody int64
 	// Keys keeps what became of requests with an Idempotency-Key. Nil: the field means nothing.

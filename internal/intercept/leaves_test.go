@@ -280,6 +280,7 @@ func guarding(t *testing.T, engine string, sessions *session.Store, id client.Id
 	es := &es.Client{Upstream: nodes}
 	g := New(Options{
 		Rules: rule.NewSwitch(rule.Guard, set), Upstream: nodes, Sessions: sessions, MaxBody: 1 << 20, Carrier: nodes, Documents: es, Metrics: new(obs.Metrics),
+		Types:         func() api.Types { return api.NoTypes },
 		Writes:        write.New(write.Options{Upstream: nodes, Engine: es, Sessions: sessions}),
 		TenantHeaders: tenantheader.New(), Identity: id,
 	})

@@ -31,7 +31,15 @@ func (r *request) takeTokens() (refused bool) {
 	if r.tokens = tokens; inQuery {
 		target := append([]byte(nil), op.Path...)
 		h.Target = uri.WithParams(target, uri.Without(nil, op.Query, fencing.Param))
+		types := api.TypesUnknown
+		switch {
+		case op.Typed:
+			types = api.HasTypes
+		case op.Ambiguous:
+			types = api.NoTypes
+		}
 		api.Parse(h.Method, h.Target, op)
+		op.Settle(h.Method, types)
 	}
 	return false
 }
