@@ -314,3 +314,27 @@ func TestAnUpdateWhoseGuardIsInItsBodyIsNotRetried(t *testing.T) {
 		}
 	}
 }
+
+// An action may say by an object what of the document its answer shows.
+func TestTheAnswerToAnUpdateShowsWhatItsActionAsksFor(t *testing.T) {
+	w := newWorld(t, "rules: [{name: r, transform: [{op: default, path: /x, value: 1}]}]", Identity{})
+	w.put(doc1, `{"s":1,"t":1}`)
+	a := w.ask(w.proxied, "POST", "/shop/_bulk?_source=false", lines(`{"update":{"_id":"1","_source":{"includes":["s"]}}}`, `{"doc":{"s":2}}`))
+	if got := gjson.Get(a.Body, "items.0.update.get._source").Raw; got != `{"s":2}` {
+		t.Errorf("the answer shows %s: %d %s", got, a.Status, a.Body)
+	}
+}
+
+// Members that the engines refuse are no other way to say what they take.
+func TestABulkThatTheEngineRefusesIsRefused(t *testing.T) {
+	for _, member := range []string{`"_routing":"a"`, `"_version":1`, `"_retry_on_conflict":1`, `"_type":"_doc"`} {
+		w := newWorld(t, "", Identity{})
+		w.put(doc1, `{"a":1}`)
+		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+		bulk := lines(`{"index":{"_id":"1",`+member+`}}`, `{"a":2}`)
+		direct := w.ask(w.direct, "POST", "/shop/_bulk", bulk)
+		if a := w.ask(w.proxied, "POST", "/shop/_bulk", bulk, "Optimist-Session", "s"); a.Status != direct.Status || a.Status != 400 {
+			t.Errorf("%s: %d %s, without optimist %d %s", member, a.Status, a.Body, direct.Status, direct.Body)
+		}
+	}
+}

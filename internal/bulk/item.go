@@ -50,6 +50,7 @@ type Item struct {
 	Piped bool
 
 	ownIndex  bool   // the action names the index; else the request's path does
+	ownType   bool   // the action names a mapping type
 	ownSource bool   // the action of an update has a _source, which says what of the document the answer shows
 	unrouted  bool   // the action's routing is empty: the document has none, whatever the request says
 	params    []byte // the query of a request for this document alone
@@ -68,6 +69,7 @@ type Item struct {
 type Defaults struct {
 	Index, Type string // of its path, decoded
 	Routing     string
+	Types       bool // items may name a mapping type
 	// Params are those parameters of the request's query that a request for one document can have: pipeline, refresh, timeout and the like.
 	Params []byte
 }
@@ -212,7 +214,7 @@ func (n *Name) read(name, v gjson.Result) bool {
 		n.Index = v.String()
 	case "_id":
 		n.ID = v.String()
-	case "routing", "_routing":
+	case "routing":
 		n.Routing = v.String()
 	}
 	return true
@@ -329,7 +331,8 @@ func firstAction(line []byte) []byte {
 // maxMembers is more members than an action can have, as none may be there twice.
 const maxMembers = 32
 
-// readMember reads a member of an action. It reports false for one that this package doesn't know.
+// readMember reads a member of an action. It reports false for one that this package doesn't know. The engines know none with an underscore
+// but these; Elasticsearch knew others before 7.
 func (it *Item) readMember(name string, v gjson.Result) bool {
 	if it.readRest(name, v) {
 		return true
@@ -348,22 +351,22 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	case "_index":
 		it.Index, it.ownIndex = text, true
 	case "_type":
-		it.Type = text
+		it.Type, it.ownType = text, true
 	case "_id":
 		it.ID = text
 		it.Odd = it.Odd || text == "" // else the engine makes one
-	case "routing", "_routing":
+	case "routing":
 		it.Routing, it.unrouted = text, text == ""
 	case "op_type":
 		if it.Kind == api.Index && text == "create" { // of other actions it says nothing
 			it.Kind, it.Verb = api.Create, "create" // which its answer names
 		}
-	case "version", "_version", "version_type", "_version_type", "if_seq_no", "if_primary_term":
+	case "version", "version_type", "if_seq_no", "if_primary_term":
 		it.Guarded = true
-		it.addParam(trimUnderscore(name), text)
-	case "retry_on_conflict", "_retry_on_conflict":
+		it.addParam(name, text)
+	case "retry_on_conflict":
 		it.Retries = true
-		it.addParam(trimUnderscore(name), text)
+		it.addParam(name, text)
 	case "pipeline", "require_alias":
 		it.addParam(name, text)
 	case "lock_token":
@@ -400,6 +403,10 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 		it.pipeline = v.String()
 		it.pipes = it.pipes || it.pipeline != noPipeline
 		return true
+	case name == "_source" && v.IsArray(): // which the engines refuse
+		return false
+	case name == "_source" && it.Kind == api.Update:
+		it.readFilter(v)
 	case name == "_source", name == "dynamic_templates", name == "require_data_stream", name == "list_executed_pipelines":
 	default:
 		return false
@@ -409,17 +416,40 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 	return true
 }
 
+// readFilter reads the _source of an update's action that is an object, as far as a request for one document can say the same.
+func (it *Item) readFilter(source gjson.Result) {
+	var params [2]string // of what is in, and of what is out
+	plain := true
+	source.ForEach(func(k, v gjson.Result) bool {
+		i := 0
+		switch k.String() {
+		case "includes", "include":
+		case "excludes", "exclude":
+			i = 1
+		default:
+			plain = false
+		}
+		for _, field := range v.Array() {
+			plain = plain && field.Type == gjson.String && !strings.Contains(field.Str, ",")
+			params[i] += "," + field.Str
+		}
+		return plain
+	})
+	if !plain {
+		return
+	}
+	it.addParam("_source", "true")
+	for i, name := range shared[firstOfUpdates+1 : firstOfAll] {
+		if params[i] != "" {
+			it.addParam(name, params[i][1:])
+		}
+	}
+}
+
 // wholes are the members whose numbers are whole ones, and maxExact is up to where a float64 is exact.
-var wholes = []string{"version", "_version", "if_seq_no", "if_primary_term", "retry_on_conflict", "_retry_on_conflict"}
+var wholes = []string{"version", "if_seq_no", "if_primary_term", "retry_on_conflict"}
 
 const maxExact = 1 << 53
-
-func trimUnderscore(name string) string {
-	if name[0] == '_' {
-		return name[1:]
-	}
-	return name
-}
 
 func (it *Item) addParam(name, value string) {
 	if len(it.params) > 0 {
@@ -432,7 +462,7 @@ func (it *Item) addParam(name, value string) {
 // complete adds the defaults to the item, and judges the item as a whole.
 func (it *Item) complete(r *Reader) error {
 	switch {
-	case it.Index == "", it.Guarded && it.misguarded():
+	case it.Index == "", it.isRefused(r):
 		return ErrUnreadable
 	case it.ID == "" && it.Kind == api.Index, it.ID == "" && it.Kind == api.Create:
 		it.Kind = api.IndexAuto
@@ -451,8 +481,9 @@ func (it *Item) complete(r *Reader) error {
 		name, _ := uri.Param(r.shared[0], shared[0])
 		it.pipes = it.pipes || len(name) > 0 && string(name) != noPipeline
 	}
+	_, filters := uri.Param(own, shared[firstOfUpdates]) // instead of all that the request says of that
 	for i := first; i < len(shared); i++ {
-		if len(r.shared[i]) == 0 || it.Kind != api.Update && i >= firstOfUpdates && i < firstOfAll {
+		if len(r.shared[i]) == 0 || (it.Kind != api.Update || filters) && i >= firstOfUpdates && i < firstOfAll {
 			continue
 		}
 		if _, given := uri.Param(own, shared[i]); given {
@@ -464,6 +495,11 @@ func (it *Item) complete(r *Reader) error {
 		it.params = append(it.params, r.shared[i]...)
 	}
 	return nil
+}
+
+// isRefused reports whether the engine refuses the whole bulk because of the item's members.
+func (it *Item) isRefused(r *Reader) bool {
+	return it.ownType && !r.Types || it.Guarded && it.misguarded()
 }
 
 // misguarded reports whether the engine refuses the whole bulk because of the item's guard.

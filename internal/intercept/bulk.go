@@ -90,7 +90,7 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		r.Fail(err)
 		return true, "", nil
 	}
-	d, reason := defaults(r)
+	d, reason := i.defaults(r)
 	var b *items
 	if reason == "" {
 		if b, err = i.readItems(r, body, d); err != nil {

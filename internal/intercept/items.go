@@ -121,9 +121,9 @@ func (b *items) read(reader *bulk.Reader, most int) error {
 
 // defaults are what a bulk says of all its items. reason is why the items can't be guarded by that: the routing can't be read, or it is too
 // long to be said again for each item.
-func defaults(r *request) (d bulk.Defaults, reason string) {
+func (i *Interceptor) defaults(r *request) (d bulk.Defaults, reason string) {
 	op := r.Op()
-	d = bulk.Defaults{Index: r.Index(), Params: op.Query}
+	d = bulk.Defaults{Index: r.Index(), Params: op.Query, Types: i.Types() == api.HasTypes}
 	if op.Typed {
 		d.Type = api.Name(op.Type)
 	}

@@ -93,7 +93,7 @@ func (i *Interceptor) barredBulk(r *request, reason string) bool {
 		return false
 	}
 	body, _, err := r.Plain(i.MaxBody)
-	d, why := defaults(r)
+	d, why := i.defaults(r)
 	names := bulk.Names(body, d)
 	if err != nil || why != "" || len(names) == 0 { // nobody knows what is in it
 		i.bar(r, first, reason)

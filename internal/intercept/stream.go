@@ -73,7 +73,7 @@ var errLarge = errors.New("an item of the bulk is too large to be held")
 // stream guards the items of a bulk that can't be held as a whole. done is false where nothing of it has been sent, and it can't be
 // guarded.
 func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Name) {
-	d, why := defaults(r)
+	d, why := i.defaults(r)
 	if why != "" {
 		return false, why, nil
 	}
