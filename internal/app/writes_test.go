@@ -2,12 +2,15 @@ package app
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 )
 
@@ -317,5 +320,37 @@ func TestObserveKnowsWhatABareSourceShows(t *testing.T) {
 	missing := w.ask(w.proxied, "GET", source+"2", "", "Optimist-Session", "x")
 	if want := w.ask(w.direct, "GET", source+"2", ""); missing.Status != 404 || missing.Body != want.Body {
 		t.Errorf("of a missing document: %d %s, the engine answers %d %s", missing.Status, missing.Body, want.Status, want.Body)
+	}
+}
+
+// The engines take a document with a byte order mark, and show it so. What can't be read can't be merged.
+func TestAPartOfADocumentThatCannotBeReadIsLeftToTheEngine(t *testing.T) {
+	for _, rules := range []string{"", "rules: [{name: r, transform: [{op: default, path: /x, value: 1}]}]"} {
+		const answer = `{"_index":"shop","_id":"1","_version":%d,"_seq_no":%d,"_primary_term":1,"_shards":{"total":1,"successful":1,"failed":0},%s}`
+		w := newWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+			text := fmt.Sprintf(answer, 1, 0, `"found":true,"_source":`+"\ufeff"+`{"s":1}`)
+			switch {
+			case r.URL.Path == "/shop/_doc/1" && r.Method == "PUT":
+				text = fmt.Sprintf(answer, 1, 0, `"result":"created"`)
+			case r.URL.Path == "/shop/_update/1":
+				text = fmt.Sprintf(answer, 2, 1, `"result":"updated"`)
+			case r.URL.Path != "/shop/_doc/1":
+				return false
+			}
+			out.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(out, text)
+			return true
+		}))
+		w.put("/shop/_doc/2", `{}`)
+		for _, body := range []string{"\ufeff" + `{"s":1}`, ""} {
+			if body != "" {
+				w.ask(w.proxied, "PUT", doc1, body, "Optimist-Session", "s")
+			}
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+			a := w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"zz":1}}`, "Optimist-Session", "s")
+			if a.Status != 200 || !strings.Contains(a.Body, "updated") {
+				t.Errorf("%s: %d %s [%s]", rules, a.Status, a.Body, a.Outcome())
+			}
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
+	"optimist/internal/es"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
@@ -74,11 +75,11 @@ func (s *Service) inLane(ctx context.Context, c *change) error {
 // outOfLane is the rest of inLane, once the lane is done with the change.
 func (s *Service) outOfLane(ctx context.Context, c *change) error {
 	switch err := c.verdict(); {
-	case !errors.Is(err, errNoGuard) || c.patch != nil:
-		return err
-	case c.Part != nil:
+	case c.patch == nil && c.Part != nil && (errors.Is(err, errNoGuard) || errors.Is(err, es.ErrNoSource) && c.attempts == 0):
 		c.leaveToEngine()
 		return s.updateUnseen(ctx, c, false)
+	case !errors.Is(err, errNoGuard) || c.patch != nil:
+		return err
 	}
 	return s.pass(ctx, c, outcome.ReasonSeqNo)
 }

@@ -189,7 +189,7 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 // noop into a write.
 //
 // taken is false for requests that only the engine can carry out. They pass untransformed: an _update with a script; one through an
-// ingest pipeline (unless it may run again), of a document that isn't seen whole, or by a client that may write but not read; and invalid
+// ingest pipeline (unless it may run again), of a document that isn't seen whole, or by a client that can't read it; and invalid
 // requests, so that the engine says what is wrong. An upsert is transformed like any document.
 func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err error) {
 	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.req.Body, false, c.Room)
@@ -207,7 +207,8 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	}
 	if valid {
 		err = s.edit(ctx, c)
-		if taken = !c.unpatchable && !errors.Is(err, errNoGuard) && !(errors.Is(err, es.ErrForbidden) && c.attempts == 0); !taken {
+		unread := errors.Is(err, es.ErrForbidden) || errors.Is(err, es.ErrNoSource)
+		if taken = !c.unpatchable && !errors.Is(err, errNoGuard) && !(unread && c.attempts == 0); !taken {
 			err = nil
 		}
 	}
