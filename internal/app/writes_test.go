@@ -354,3 +354,33 @@ func TestAPartOfADocumentThatCannotBeReadIsLeftToTheEngine(t *testing.T) {
 		}
 	}
 }
+
+// In a data stream, the engine takes no write over a document that doesn't name the revision. optimist doesn't name one for a client that
+// hasn't read it.
+func TestADataStreamIsWrittenUnderAGuardOnlyFromARead(t *testing.T) {
+	for _, more := range []string{"base: {unknown: fetch}", "transform: [{op: default, path: /x, value: 1, when: current.a == 1}]"} {
+		w := newWorldOn(t, "rules: [{name: r, match: {index: [shop]}, "+more+"}]", Identity{},
+			enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+				switch guarded := r.URL.Query().Has("if_seq_no"); {
+				case r.Method == "GET" && r.URL.Path == "/shop":
+					out.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(out, `{"shop":{"data_stream":"stream","settings":{"index":{"uuid":"u","number_of_shards":"1"}}}}`)
+				case r.Method == "PUT" && !guarded:
+					out.Header().Set("Content-Type", "application/json")
+					out.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(out, `{"error":{"type":"illegal_argument_exception"},"status":400}`)
+				default:
+					return false
+				}
+				return true
+			}))
+		w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":1}`))
+		for _, target := range []string{doc1, "/shop/_doc/2"} {
+			if a := w.ask(w.proxied, "PUT", target, `{"a":2}`, "Optimist-Session", "s"); a.Status != 400 {
+				t.Errorf("%s: %d %s [%s]", more, a.Status, a.Body, a.Outcome())
+			}
+		}
+		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "Optimist-Session", "s"), 200, "guarded")
+	}
+}

@@ -16,7 +16,7 @@ import (
 	"optimist/internal/uri"
 )
 
-// put writes a document, or deletes it, under its base's guard.
+// put writes a document, or deletes it, under its base's guard. In a data stream, that has to be what its client has read.
 func (s *Service) put(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 			return err
 		}
 	}
-	if passed || absent {
+	if passed || absent || c.Index.DataStream != "" && (!c.Base.Numbers.Known() || c.Outcome.Base == outcome.BaseFetched) {
 		return s.pass(ctx, c, c.Outcome.Reason)
 	}
 	if c.field() != "" {
