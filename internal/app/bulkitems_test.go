@@ -338,3 +338,20 @@ func TestABulkThatTheEngineRefusesIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// What is answered here is refused where the engine would refuse it.
+func TestANoopIsRefusedWhereTheEngineRefusesItsRequest(t *testing.T) {
+	w := newWorld(t, "rules: [{name: r, transform: [{op: default, path: /x, value: 1}]}]", Identity{})
+	w.put(doc1, `{"a":1,"x":1}`)
+	for _, c := range [][2]string{
+		{"/shop/_update/1?x=1", `{"doc":{"a":1}}`}, {"/shop/_update/1?pipeline=_none", `{"doc":{"a":1}}`}, {"/shop/_update/1?pretty=TRUE", `{"doc":{"a":1}}`},
+		{"/shop/_update/" + strings.Repeat("i", 513), `{"doc":{"a":1}}`},
+		{"/shop/_bulk?pretty=TRUE", lines(`{"update":{"_id":"1"}}`, `{"doc":{"a":1}}`)},
+	} {
+		direct, through := w.ask(w.direct, "POST", c[0], c[1]), w.ask(w.proxied, "POST", c[0], c[1])
+		if direct.Status != through.Status {
+			t.Errorf("%.40s: %d %s, without optimist %d %s", c[0], through.Status, through.Body, direct.Status, direct.Body)
+		}
+	}
+	w.wants(w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"a":1}}`), 200, "guarded")
+}

@@ -131,6 +131,11 @@ func (i *Interceptor) defaults(r *request) (d bulk.Defaults, reason string) {
 	if d.Routing, ok = r.Routing(); !ok {
 		return d, outcome.ReasonFormat
 	}
+	for _, flag := range [...]string{"pretty", "human", "error_trace"} {
+		if v, _ := uri.Param(op.Query, flag); len(v) > 0 && string(v) != "true" && string(v) != "false" {
+			return d, outcome.ReasonFormat // the engine refuses it
+		}
+	}
 	if !d.Fit() {
 		return d, outcome.ReasonTooLarge
 	}

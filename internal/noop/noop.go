@@ -7,6 +7,7 @@ package noop
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -38,7 +39,7 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 		return respond.NoSuchIndex(w.Name, "")
 	}
 	if res := a.update(ctx, w, nil, http.StatusNotFound); res != nil {
-		if gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
+		if res.Status == http.StatusBadRequest || gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
 			return res
 		}
 		res.Release()
@@ -47,11 +48,14 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 }
 
 // Unchanged is the noop for a client that wants its answer in a special form (filter_path, pretty, another format than JSON), with the
-// part of the document that a patch is to show. It is the engine's answer to an update that changes nothing, under the guard of the
-// revision n. It is nil if the client wants the plain form, which the caller makes, or if the engine gives no such answer now: the plain
-// form is then better than none.
+// part of the document that a patch is to show, or whose request has a parameter that optimist doesn't know. It is the engine's answer to
+// an update that changes nothing, under the guard of the revision n, or its refusal of the request (400). It is nil if the client wants
+// the plain form, which the caller makes, or if the engine gives no such answer now: the plain form is then better than none.
 func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.Answer {
-	form := uri.Only(nil, w.Out.Query, "filter_path", "pretty", "format", "human")
+	form := uri.Select(nil, w.Out.Query, func(name []byte) bool {
+		_, ofClient := uri.Param(w.Caller.Params, string(name))
+		return !ofClient && !slices.Contains(understood, string(name))
+	})
 	if len(form) == 0 && w.Plain {
 		return nil
 	}
@@ -67,7 +71,13 @@ func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.
 	return a.update(ctx, w, params, http.StatusOK)
 }
 
-// update asks the engine for its answer to an update of the write's document that changes nothing; nil is one of another status than want.
+// understood are the parameters that change nothing of the plain form. The engine refuses a request with others that it doesn't know.
+var understood = append([]string{"refresh", "timeout", "wait_for_active_shards", "routing", "require_alias", "require_data_stream",
+	"op_type", "pipeline", "retry_on_conflict", "upsert", "doc_as_upsert", "if_seq_no", "if_primary_term", "version", "version_type"},
+	respond.SourceParams...)
+
+// update asks the engine for its answer to an update of the write's document that changes nothing. Nil is one of another status than want,
+// unless the engine refuses the request (400).
 func (a Asker) update(ctx context.Context, w *Write, params []byte, want int) *respond.Answer {
 	r := w.Out.Update([]byte(`{"doc":{}}`), w.Caller.Params, params)
 	r.Repeatable = want == http.StatusOK
@@ -75,7 +85,7 @@ func (a Asker) update(ctx context.Context, w *Write, params []byte, want int) *r
 	if err != nil {
 		return nil
 	}
-	if res.Status != want {
+	if res.Status != want && res.Status != http.StatusBadRequest {
 		res.Release()
 		return nil
 	}

@@ -54,6 +54,13 @@ func TestTheEngineIsAskedForANoopOnlyInAFormOfItsOwn(t *testing.T) {
 	if got == nil || string(got.Body) != e.body || e.target != "POST /shop/_update/7?if_seq_no=4&if_primary_term=2&filter_path=result" {
 		t.Errorf("asked %s, got %+v", e.target, got)
 	}
+	if a.Unchanged(t.Context(), write(api.Index, "routing=a&x=1&refresh"), n); !strings.HasSuffix(e.target, "&x=1") {
+		t.Errorf("asked %s for a parameter that only the engine may know", e.target)
+	}
+	e = &engine{status: 400, body: `{"status":400}`}
+	if got := (Asker{delivery.Sender{Up: e}}).Unchanged(t.Context(), write(api.Index, "pretty=TRUE"), n); got == nil || got.Status != 400 {
+		t.Errorf("the engine's refusal is %+v", got)
+	}
 	for _, status := range []int{0, 409} {
 		if got := (Asker{delivery.Sender{Up: &engine{status: status}}}).Unchanged(t.Context(), write(api.Index, "pretty"), n); got != nil {
 			t.Errorf("%d: got %+v, and the plain form is better", status, got)

@@ -96,7 +96,8 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room
 		intent.HasHalfSurrogates(body) {
 		return nil, nil, false
 	}
-	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "lang", "_source_include", "_source_exclude"} {
+	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "pipeline", "lang",
+		"_source_include", "_source_exclude"} {
 		if _, given := uri.Param(op.Query, name); given {
 			return nil, nil, false
 		}
