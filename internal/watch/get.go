@@ -133,13 +133,7 @@ func (rd *Reading) remember(d *Document) {
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
 	}
-	if d.absent && !d.noIndex || d.whole && d.Numbered {
-		rd.settle(d.Ref.Index, d.name)
-	}
-	if d.absent && d.noIndex && rd.ticket != 0 {
-		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
-		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
-	}
+	rd.lookAtIndex(d)
 	for ref := range rd.homes(d) {
 		rd.compare(d, &ref)
 		switch {
@@ -150,6 +144,18 @@ func (rd *Reading) remember(d *Document) {
 		case d.whole && d.Numbered:
 			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 		}
+	}
+}
+
+// lookAtIndex notes what the read shows of the index.
+func (rd *Reading) lookAtIndex(d *Document) {
+	switch missing := d.absent && d.noIndex; {
+	case missing && rd.ticket != 0:
+		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
+		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
+	case missing:
+	case d.absent, d.whole && d.Numbered:
+		rd.settle(d.Ref.Index, d.name)
 	}
 }
 
