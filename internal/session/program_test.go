@@ -48,6 +48,9 @@ func TestAWriteTakesTheReadOfItsProgram(t *testing.T) {
 		}
 		b := take(t, s, from("app/2"), `{"n":2,"flag":true}`)
 		want(t, b, KindRead, 5)
+		b.Release() // and comes again
+		b = take(t, s, from("app/2"), `{"n":2,"flag":true}`)
+		want(t, b, KindRead, 5)
 		b.Commit(Ack{Stored: rev(6, `{"n":2,"flag":true}`), Sent: []byte(`{"n":2,"flag":true}`)})
 		s.Read(from("app/2"), ref, rev(6, `{"n":2,"flag":true}`), s.Epoch())
 		b = take(t, s, from("app/2"), `{"n":3,"flag":false}`)

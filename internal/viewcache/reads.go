@@ -59,7 +59,7 @@ func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace, spen
 		old := e.Reads[i]
 		r.Order, r.At, r.Count = min(r.Order, old.Order), max(r.At, old.At), old.Count+1
 		r.Spent = spent && old.Spent
-		r.Body, r.Doubt = old.Body, r.Doubt || old.Doubt
+		r.Body, r.Doubt, r.Programs = old.Body, r.Doubt || old.Doubt, old.Programs
 		e.Reads = slices.Delete(e.Reads, i, i+1)
 	}
 	if r.Body == nil && data != nil {
