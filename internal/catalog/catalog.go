@@ -347,14 +347,17 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 	before, found := c.uuids.Peek(key)
 	since, known := c.indices.Get(is)
 	switch other := before.uuid != "" && before.uuid != ix.UUID; {
-	case open && before.uuid == ix.UUID:
-		c.doubts.Settle(asker.Credentials, ix.Name, mark, 0)
 	case open:
-		if other || !known || since > mark {
+		switch {
+		case other:
+			since = c.doubts.Begin() // what was read since the mark may be of the index before, too
+		case !known || since > mark:
 			since = mark // nothing shows that the index is older
 		}
 		c.doubts.Settle(asker.Credentials, ix.Name, mark, since)
-		c.forgetUUID(asker.Credentials, ix.Name)
+		if before.uuid != ix.UUID {
+			c.forgetUUID(asker.Credentials, ix.Name)
+		}
 	case other, !found && !known && c.wasIdentified(key).Load() && c.hasOther(is): // or what was known had to make room
 		c.recreated.Call(asker.Credentials, ix.Name)
 		c.forgetUUID(asker.Credentials, ix.Name)

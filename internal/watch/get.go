@@ -167,6 +167,9 @@ func (rd *Reading) settle(index, name string) {
 		return
 	}
 	_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), cmp.Or(name, index), 0)
+	if _, open := rd.w.Sessions.Doubt(c, index); open && name != "" && name != index { // the name is of several indices
+		_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), index, 0)
+	}
 }
 
 // sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
