@@ -355,3 +355,38 @@ func TestANoopIsRefusedWhereTheEngineRefusesItsRequest(t *testing.T) {
 	}
 	w.wants(w.ask(w.proxied, "POST", "/shop/_update/1", `{"doc":{"a":1}}`), 200, "guarded")
 }
+
+// The path of a bulk may begin with a prefix by which a gateway tells tenants apart: then nobody knows which document an item means that names
+// an index itself. A rule that refuses writes, or changes them, isn't passed by because of that.
+func TestAnItemThatNamesAnotherIndexThanThePath(t *testing.T) {
+	rules := `
+rules:
+  - name: stock
+    match: {index: [shop]}
+    transform: [{op: refuse, message: sold out, when: candidate.n < 0}]
+  - name: rest
+`
+	w := newWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/tenant") {
+			return false
+		}
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(out, `{"name":"node","cluster_name":"c","version":{"number":"9.0.0"},"tagline":"You Know, for Search"}`)
+		return true
+	}))
+	w.put("/other/_doc/1", `{}`)
+	w.put(doc1, `{"n":1}`)
+	item := `{"index":{"_index":"shop","_id":"1"}}`
+	for path, want := range map[string]string{
+		"/_bulk":        "index 409 version_conflict_engine_exception",
+		"/shop/_bulk":   "index 409 version_conflict_engine_exception",
+		"/other/_bulk":  "index 409 version_conflict_engine_exception",
+		"/nobody/_bulk": "index 400 illegal_argument_exception",
+		"/tenant/_bulk": "index 400 illegal_argument_exception",
+	} {
+		if got := told(w.ask(w.proxied, "POST", path, lines(item, `{"n":-1}`), "Content-Type", "application/x-ndjson")); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	w.holds(doc1, `{"n":1}`)
+}

@@ -44,8 +44,9 @@ type items struct {
 	names  map[string]*named
 	denied *denial
 	epoch  session.Epoch
-	stamps bool // documents may have stamps in them
-	passes bool // a rule says that items go as they are
+	stamps bool  // documents may have stamps in them
+	passes bool  // a rule says that items go as they are
+	path   *bool // whether the path names an index; nil: that isn't known yet
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
@@ -219,6 +220,7 @@ func (b *items) chooseFor(it *item) {
 	if it.rule, it.err = b.ruleOf(it); it.err != nil {
 		return
 	}
+	it.Elsewhere = it.Elsewhere && !b.pathIsIndex()
 	if it.journal, it.err = b.journalOfItem(it); it.err != nil || it.journal != nil {
 		if it.err == nil {
 			b.forJournal(it)
@@ -234,11 +236,13 @@ func (b *items) chooseFor(it *item) {
 		it.rule, b.passes = nil, true
 	case it.Odd && it.rule.Locks != nil:
 		it.err = unguardable(it.rule, outcome.ReasonFormat)
+	case it.Elsewhere && (it.rule.Transform != nil || it.rule.Unknown == rule.UnknownReject || it.rule.RejectLost):
+		it.err = elsewhere(it)
 	default:
 		it.PassRejected = it.rule.PassRejected
 		it.guarded, it.err = b.needsGuard(it)
 		it.named.guarded = it.named.guarded || it.guarded
-		it.retries = !it.guarded && it.err == nil && it.wantsRetries()
+		it.retries = !it.guarded && !it.Elsewhere && it.err == nil && it.wantsRetries()
 	}
 }
 
@@ -246,6 +250,24 @@ func (b *items) chooseFor(it *item) {
 func refusedBy(ru *rule.Rule) error {
 	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
 		Reason: "rule [" + ru.Name + "] refuses items of a bulk: write this document by a request of its own"}
+}
+
+// elsewhere is what an item gets if its rule may refuse writes, or changes them, and nobody can tell which document it is.
+func elsewhere(it *item) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+		Reason: "the path names another index than the action, [" + it.Index + "], and there is no index of the path's name: rule [" +
+			it.rule.Name + "] needs the action's index in the path, or none"}
+}
+
+// pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then an
+// item that names an index itself can't be told from another tenant's.
+func (b *items) pathIsIndex() bool {
+	if b.path == nil {
+		ix, err := b.i.catalog.Resolve(b.ctx, b.r.Asker(), b.r.Index(), 0)
+		is := err == nil && ix.UUID != ""
+		b.path = &is
+	}
+	return *b.path
 }
 
 // wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
@@ -490,7 +512,7 @@ func (b *items) performAll(ctx context.Context, queue []*item, rounds int, gone 
 // perform has package write write one item, if it is guarded, and the bulk has a round for it.
 func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
-		if it.guarded = it.series.Known() && !it.Odd; !it.guarded { // else it is based on the one before it
+		if it.guarded = it.series.Known() && !it.Odd && !it.Elsewhere; !it.guarded { // else it is based on the one before it
 			it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
 			it.guarded = it.guarded && it.err == nil
 		}
