@@ -192,6 +192,8 @@ func TestStampOfAnotherDocumentGuardsNothing(t *testing.T) {
 		for _, by := range []string{"proxied", "direct"} {
 			index, p := e.index(t), optimistFor(t, e, stamping)
 			doc := "/" + index + "/_doc/1"
+			e.send(t, 200, "DELETE", "/"+index, "")
+			e.send(t, 200, "PUT", "/"+index, `{"settings":{"number_of_shards":2,"number_of_replicas":0}}`) // in one shard, a document is the same by all routings
 			e.send(t, 201, "PUT", doc, `{"a":1}`)
 			e.send(t, 201, "PUT", "/"+index+"/_doc/2", `{"a":2}`)
 			mine := stampedSource(t, p.URL+doc)

@@ -249,7 +249,7 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 // another document of the same id.
 func (ix *Index) Ref(routing, id string) doc.Ref {
 	ref := doc.Ref{Index: ix.Name, Routing: cmp.Or(routing, ix.Routing), ID: id}
-	if ix.OneShard || ref.Routing == ref.ID { // which is the routing of requests that give none
+	if ix.OneShard {
 		ref.Routing = ""
 	}
 	return ref
