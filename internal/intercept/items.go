@@ -264,7 +264,7 @@ func elsewhere(it *item) error {
 func (b *items) pathIsIndex() bool {
 	if b.path == nil {
 		ix, err := b.i.catalog.Resolve(b.ctx, b.r.Asker(), b.r.Index(), 0)
-		is := err == nil && ix.UUID != ""
+		is := err != nil || ix.UUID != "" // what can't be asked is guarded
 		b.path = &is
 	}
 	return *b.path
