@@ -40,6 +40,7 @@ func (s *Series) Begin(b *Base) {
 	s.base = left{}
 	s.base.Sight = viewcache.Sight{Numbers: b.Numbers, Version: b.Version, Doubt: true}
 	s.base.Absent = b.Kind == KindAbsent
+	s.base.Difference = b.StoredDiffers
 }
 
 // End notes that a write has ended. applied says that the engine acknowledged it, unknown that nobody knows. If nobody knows what it left,

@@ -81,6 +81,28 @@ func TestWhatAWriteOfASeriesLeavesForTheNext(t *testing.T) {
 	}
 }
 
+// A write of a series was merged, so that more is stored than its client knows. The outcome of the next one is unknown. The numbers of what
+// is stored are no guard for the one after that: it would take out what others have put in.
+func TestWhatASeriesHasNotSeenIsNoGuardForItsNextWrite(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(1, `{"list":[]}`), s.Epoch())
+	var series Series
+	b := next(t, s, one, &series, `{"list":["mine"]}`)
+	b.Commit(Ack{Stored: rev(3, `{"list":["another's","mine"]}`), Sent: []byte(`{"list":["mine"]}`), AnswerNumbers: num(3)})
+	series.End(true, false)
+	b = next(t, s, one, &series, `{"list":["mine",2]}`)
+	if want(t, b, KindView, 3); !b.StoredDiffers {
+		t.Error("after the merge: the client hasn't seen what is stored")
+	}
+	b.Doubt()
+	series.End(false, true)
+	b = next(t, s, one, &series, `{"list":["mine",2,3]}`)
+	if want(t, b, KindView, 3); !b.Doubtful || !b.StoredDiffers || b.View != nil {
+		t.Errorf("after the unknown outcome: doubtful %t, differs %t, view %s", b.Doubtful, b.StoredDiffers, b.View)
+	}
+	b.Release()
+}
+
 // TestWritesOfASeriesOfTwoDocumentsAreToldApart: they differ in their routing.
 func TestWritesOfASeriesOfTwoDocumentsAreToldApart(t *testing.T) {
 	s, _ := newTest(t)
