@@ -10,39 +10,37 @@ import (
 
 // InRule says of an error of a Transformer that its steps are those of a rule.
 func InRule(err error) error {
-	var test *TestError
-	var mistyped *TypeError
-	var step *StepError
-	switch {
-	case errors.As(err, &test):
-		test.inRule = true
-	case errors.As(err, &mistyped):
-		mistyped.inRule = true
-	case errors.As(err, &step):
-		step.inRule = true
+	var e stepError
+	if errors.As(err, &e) {
+		e.setInRule()
 	}
 	return err
 }
 
 // Reason is the text of a Transformer's error without the name of the step.
 func Reason(err error) string {
-	var test *TestError
-	var mistyped *TypeError
-	var step *StepError
-	switch {
-	case errors.As(err, &test):
-		return test.reason()
-	case errors.As(err, &mistyped):
-		return mistyped.reason()
-	case errors.As(err, &step):
-		return step.reason()
+	var e stepError
+	if errors.As(err, &e) {
+		return e.reason()
 	}
 	return err.Error()
 }
 
-// stepName is what a step, counted from 0, is called in texts.
-func stepName(n int, inRule bool) string {
-	if inRule {
+// stepError is an error of a step.
+type stepError interface {
+	error
+	setInRule()
+	reason() string // the text without the name of the step
+}
+
+// whose says whose steps an error names.
+type whose struct{ inRule bool }
+
+func (w *whose) setInRule() { w.inRule = true }
+
+// step is what a step, counted from 0, is called in texts.
+func (w *whose) step(n int) string {
+	if w.inRule {
 		return fmt.Sprintf("transform[%d]", n)
 	}
 	return fmt.Sprintf("operation %d", n+1)
@@ -75,10 +73,10 @@ type TestError struct {
 	Path    string // JSON Pointer that was tested; without `*`, but with what it stood for
 	Wanted  string // JSON, cut to some 200 bytes
 	Found   string // JSON, cut to some 200 bytes; "nothing" where the path leads nowhere
-	inRule  bool
+	whose
 }
 
-func (e *TestError) Error() string { return stepName(e.Index, e.inRule) + ": " + e.reason() }
+func (e *TestError) Error() string { return e.step(e.Index) + ": " + e.reason() }
 
 func (e *TestError) reason() string {
 	if e.Message != "" {
@@ -95,11 +93,11 @@ type TypeError struct {
 	Path   string // JSON Pointer of what doesn't fit; without `*`, but with what it stood for
 	Want   string // what would have fitted: "number", "array", "object or array", …
 	Found  string // the kind of what is there, and, if it is a number or a string, what, cut to some 200 bytes
-	inRule bool
+	whose
 }
 
 func (e *TypeError) Error() string {
-	return fmt.Sprintf("%s (%s): %s", stepName(e.Step, e.inRule), e.Action, e.reason())
+	return fmt.Sprintf("%s (%s): %s", e.step(e.Step), e.Action, e.reason())
 }
 
 func (e *TypeError) reason() string {
@@ -119,13 +117,13 @@ type StepError struct {
 	Field  string // that is to blame: op, path, from, value, format, message, when; "" where it is none of them
 	Reason string
 	Err    error // of a condition, of a literal, or of a bound that the step is over; else nil
-	inRule bool
+	whose
 }
 
 func (e *StepError) Error() string {
 	text := "transform"
 	if e.Step >= 0 {
-		text = stepName(e.Step, e.inRule)
+		text = e.step(e.Step)
 	}
 	if e.Action != 0 {
 		text += fmt.Sprintf(" (%s %q)", e.Action, cut(e.Path, maxPathBytes))
