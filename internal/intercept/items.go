@@ -44,9 +44,8 @@ type items struct {
 	names  map[string]*named
 	denied *denial
 	epoch  session.Epoch
-	stamps bool  // documents may have stamps in them
-	passes bool  // a rule says that items go as they are
-	path   *bool // whether the path names an index; nil: that isn't known yet
+	stamps bool // documents may have stamps in them
+	passes bool // a rule says that items go as they are
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
@@ -262,12 +261,8 @@ func elsewhere(it *item) error {
 // pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then an
 // item that names an index itself can't be told from another tenant's.
 func (b *items) pathIsIndex() bool {
-	if b.path == nil {
-		ix, err := b.i.catalog.Resolve(b.ctx, b.r.Asker(), b.r.Index(), 0)
-		is := err != nil || ix.UUID != "" // what can't be asked is guarded
-		b.path = &is
-	}
-	return *b.path
+	ix, err := b.indexOf(b.nameOf(b.r.Index()))
+	return err != nil || ix.UUID != "" // what can't be asked is guarded
 }
 
 // wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
