@@ -24,15 +24,12 @@ func (d *Desk) Move(ctx context.Context) {
 				d.o.Log.Warn("dead letters wait in the folder: the store doesn't take them", obs.KeyError, err.Error())
 			}
 		case before != "":
-			d.o.Log.Info("the dead letters of the folder are in the store")
-		}
-		away := err != nil
-		if !away {
 			cause = ""
+			d.o.Log.Info("the dead letters of the folder are in the store")
 		}
 		again := d.wake
 		var later <-chan time.Time
-		if away {
+		if err != nil {
 			later, again = time.After(d.o.Again), nil
 		}
 		select {
@@ -67,16 +64,18 @@ func (d *Desk) moveAll(ctx context.Context) (refused error) {
 			return errors.Join(refused, err)
 		}
 		for _, s := range list {
+			if err := ctx.Err(); err != nil {
+				return errors.Join(refused, err)
+			}
 			q.After = s.ID
-			err := d.move(ctx, s.ID)
-			if n++; err != nil && (!errors.Is(err, ErrStore) || errors.Is(err, ErrUnsure) || n > maxRefused) {
+			err := d.move(context.WithoutCancel(ctx), s.ID) // broken off, the letter would be doubtful; the store's timeout bounds it
+			if err == nil {
+				continue
+			}
+			if n++; !errors.Is(err, ErrStore) || errors.Is(err, ErrUnsure) || n > maxRefused {
 				return err
 			}
-			if err == nil {
-				n--
-			} else {
-				refused = err
-			}
+			refused = err
 		}
 	}
 }

@@ -42,6 +42,42 @@ func (b *breaking) Get(ctx context.Context, id string) (*Letter, Revision, error
 	return b.Store.Get(ctx, id)
 }
 
+// ending is a store that is told to end while it puts a letter.
+type ending struct {
+	Store
+	end context.CancelFunc
+}
+
+func (e ending) Put(ctx context.Context, l *Letter, in Revision) (Revision, error) {
+	e.end()
+	if ctx.Err() != nil {
+		return Revision{}, ErrUnsure
+	}
+	return e.Store.Put(ctx, l, in)
+}
+
+func TestAProxyThatIsToldToEndEndsTheMoveOfTheLetterItIsAtAndBeginsNoOther(t *testing.T) {
+	x, f := index(enginetest.New()), folder(t, t.TempDir(), 1<<20)
+	first, second := newLetter(1), newLetter(2)
+	put(t, f, first, Revision{})
+	put(t, f, second, Revision{})
+	ctx, end := context.WithCancel(t.Context())
+	d := NewDesk(Options{Store: ending{x, end}, Folder: f})
+	if err := d.moveAll(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the moves end with %v", err)
+	}
+	here, _, err := x.Get(t.Context(), first.ID)
+	if err != nil || here.State != Waiting {
+		t.Errorf("the first letter is %+v, %v", here, err)
+	}
+	if _, _, err := x.Get(t.Context(), second.ID); !errors.Is(err, ErrNoLetter) {
+		t.Errorf("the second letter has left: %v", err)
+	}
+	if list, err := f.List(t.Context(), &Query{}); err != nil || len(list) != 1 || f.isLeaving(second.ID) {
+		t.Errorf("in the folder: %+v, %v", list, err)
+	}
+}
+
 // permutations of the numbers below n.
 func permutations(n int) (all [][]int) {
 	if n == 0 {
