@@ -141,6 +141,7 @@ type mixer struct {
 	own         map[string]bool            // what the own document may be: its text, or "" for none
 	doubts      bool                       // an outcome of a write of it is unknown, and it wasn't read since
 	told        map[int]int
+	history     []string // of the own document
 }
 
 // shared is how many documents all clients write.
@@ -198,6 +199,7 @@ func (m *mixer) keep() {
 			body = `{"doc":` + text + `}`
 		}
 		m.item(verb, id, body, "", func(status int, result string) {
+			defer func() { m.history = append(m.history, fmt.Sprintf("%s %s: %d, may be %v", verb, makes, status, m.own)) }()
 			is := func(there bool) {
 				for state := range m.own {
 					if (state != "") != there {
@@ -205,7 +207,7 @@ func (m *mixer) keep() {
 					}
 				}
 				if len(m.own) == 0 {
-					m.t.Errorf("%s %s is answered by %d, which it can't be", verb, id, status)
+					m.t.Errorf("%s %s is answered by %d, which it can't be; it was\n%s", verb, id, status, strings.Join(m.history, "\n"))
 				}
 			}
 			switch {
@@ -239,9 +241,8 @@ func (m *mixer) look() {
 		return
 	}
 	now := stored(a)
-	if !m.own[now] {
-		m.t.Errorf("the own document of %s is %q, and may be %v", m.me, now, m.own)
-	}
+	m.history = append(m.history, "read "+now)
+	m.holds(now)
 	m.own, m.doubts = map[string]bool{now: true}, false
 }
 
@@ -278,6 +279,7 @@ func (m *mixer) round() {
 	a, err := m.do("POST", "/_bulk", m.lines.String())
 	items := gjson.Get(a.body, "items").Array()
 	m.told[a.status]++
+	m.history = append(m.history, fmt.Sprintf("a bulk: %d %v", a.status, err))
 	switch {
 	case err == nil && a.status == 200 && len(items) != len(m.then):
 		m.t.Errorf("%d results of %d items: %s", len(items), len(m.then), a.body)
@@ -366,7 +368,12 @@ func (m *mixer) check(e target, index string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if got := stored(a); !m.own[got] {
-		m.t.Errorf("the own document of %s is %q, and may be %v", m.me, got, m.own)
+	m.holds(stored(a))
+}
+
+// holds checks what the own document is.
+func (m *mixer) holds(is string) {
+	if !m.own[is] {
+		m.t.Errorf("the own document of %s is %q, and may be %v; it was\n%s", m.me, is, m.own, strings.Join(m.history, "\n"))
 	}
 }

@@ -91,6 +91,7 @@ type parkedWrite struct {
 	unowned bool          // no goroutine is at work on its item
 	asIs    bool          // the client gets the engine's element as it stands
 	once    bool          // it isn't sent again after a rejection
+	id      string        // of its document; "": the engine makes one
 	// resume goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
 	resume func()
 	ended  bool // resume is called, or about to be
@@ -122,7 +123,7 @@ func (g *Group) End() {
 
 // Add parks an item that isn't guarded, and that no goroutine is at work on. It goes with the first request. wait returns its result.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, at: it.at, unowned: true, asIs: true, once: it.PassRejected, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, at: it.at, unowned: true, asIs: true, once: it.PassRejected, id: it.ID, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
@@ -142,7 +143,7 @@ func (g *Group) flush() {
 
 // Pass parks an item that isn't guarded, and returns its result. It is Add for the goroutine of an item that is at work.
 func (g *Group) Pass(it *Item) (Result, error) {
-	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, done: make(chan struct{})}
+	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, id: it.ID, done: make(chan struct{})}
 	g.park(p)
 	<-p.done
 	return p.res, p.err
@@ -228,7 +229,7 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 func (w *Way) Park(r *upstream.Request) bool {
 	text, ok := w.item.appendText(make([]byte, 0, len(r.Target)+len(r.Body)+roomOfAction), r.Method, r.Target, r.Body)
 	if ok {
-		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected}
+		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, id: w.item.ID}
 	}
 	return ok
 }
@@ -355,7 +356,7 @@ func (g *Group) write(writes []*parkedWrite) {
 }
 
 // exchange sends a bulk once. It returns the writes that were rejected and may go again. All others have their results.
-func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
+func (g *Group) exchange(writes []*parkedWrite) []*parkedWrite {
 	if whole := g.refusedWhole(); whole != nil {
 		for _, w := range writes {
 			w.res = Result{Status: whole.Status, Body: whole.Body}
@@ -372,16 +373,32 @@ func (g *Group) exchange(writes []*parkedWrite) (rejected []*parkedWrite) {
 		body = append(body, w.text...)
 	}
 	g.sendBulk(writes, g.request(body))
-	ended := make([]*parkedWrite, 0, len(writes))
-	for _, w := range writes {
-		if w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once {
-			rejected = append(rejected, w)
-		} else {
-			ended = append(ended, w)
-		}
-	}
+	rejected, ended := rejections(writes)
 	g.finish(ended)
 	return rejected
+}
+
+// rejections are the writes that were rejected and may go again, and the others. A write may not go again if a later one of its document
+// has gone through: the client's order would be lost.
+func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
+	isRejected := func(w *parkedWrite) bool {
+		return w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once
+	}
+	if !slices.ContainsFunc(writes, isRejected) {
+		return nil, writes
+	}
+	through := map[string]bool{} // documents
+	for _, w := range slices.Backward(writes) {
+		if isRejected(w) && !through[w.id] {
+			again = append(again, w)
+			continue
+		}
+		ended = append(ended, w)
+		through[w.id] = w.id != ""
+	}
+	slices.Reverse(again)
+	slices.Reverse(ended)
+	return again, ended
 }
 
 // request is the request of a bulk with this body.

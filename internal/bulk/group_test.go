@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -220,6 +221,48 @@ func TestOnlyItemsThatAreRejectedGoAgain(t *testing.T) {
 			t.Errorf("%q", e.bulks)
 		}
 	})
+}
+
+func TestARejectedItemGoesAgainOnlyIfNoLaterOneOfItsDocumentHasGoneThrough(t *testing.T) {
+	for answers, want := range map[string]struct {
+		statuses []int  // of the items a, b, a, b, c
+		again    string // the items of the second request
+	}{
+		"429 429 201 201 429": {[]int{429, 429, 201, 201, 201}, "c"},
+		"429 201 201 429 201": {[]int{429, 201, 201, 201, 201}, "b"},
+		"429 429 429 429 201": {[]int{201, 201, 201, 201, 201}, "a b a b"},
+		"201 201 429 429 429": {[]int{201, 201, 201, 201, 201}, "a b c"},
+		"429 429 429 201 429": {[]int{201, 429, 201, 201, 201}, "a a c"},
+	} {
+		t.Run(answers, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := strings.Fields(answers)
+				e := &engine{answer: func(n int, ids []string) (int, string, error) {
+					return 200, written(ids, func(string) (status int) {
+						if status = 201; n == 1 {
+							status, _ = strconv.Atoi(first[0])
+							first = first[1:]
+						}
+						return status
+					}), nil
+				}}
+				g := group(t, e)
+				defer g.Close()
+				var waits []func() (Result, error)
+				for _, id := range []string{"a", "b", "a", "b", "c"} {
+					waits = append(waits, g.Add(itemOf(id)))
+				}
+				for k, wait := range waits {
+					if res, err := wait(); err != nil || res.Status != want.statuses[k] {
+						t.Errorf("item %d: %d, %v, want %d", k, res.Status, err, want.statuses[k])
+					}
+				}
+				if len(e.bulks) != 2 || e.bulks[1] != want.again {
+					t.Errorf("%q, want %q again", e.bulks, want.again)
+				}
+			})
+		})
+	}
 }
 
 func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
