@@ -1,52 +1,26 @@
 package session
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"testing"
 	"time"
 
 	"optimist/internal/doc"
 	"optimist/internal/note"
+	"optimist/internal/notetest"
 	"optimist/internal/rank"
 	"optimist/internal/viewcache"
 )
 
-// pages is a Notebook in memory.
-type pages struct {
-	notes   map[note.ID]note.Note
-	dropped map[uint64]int64
-	all     int64
-}
-
-func newPages() *pages { return &pages{notes: map[note.ID]note.Note{}, dropped: map[uint64]int64{}} }
-
-func (p *pages) Secret() [sha256.Size]byte { return [sha256.Size]byte{7} }
-
-func (p *pages) Put(id note.ID, n note.Note) {
-	if p.notes[id] = n; n.Clients == 0 {
-		delete(p.notes, id)
-	}
-}
-
-func (p *pages) Get(id note.ID) (note.Note, bool) {
-	n, ok := p.notes[id]
-	return n, ok && n.At > max(p.dropped[id.Index], p.all)
-}
-
-func (p *pages) Drop(index uint64, at int64) { p.dropped[index] = at }
-
-func (p *pages) DropAll(at int64) { p.all = at }
-
 // processes are stores one after the other, with one notebook.
 type processes struct {
 	t     *testing.T
-	pages *pages
+	pages *notetest.Notebook
 	clock clock
 }
 
 func newProcesses(t *testing.T) *processes {
-	return &processes{t: t, pages: newPages(), clock: clock{time.Unix(1_700_000_000, 0)}}
+	return &processes{t: t, pages: notetest.New(7), clock: clock{time.Unix(1_700_000_000, 0)}}
 }
 
 // next starts a store a second after the last thing that was done.
@@ -226,7 +200,7 @@ func TestARevisionThatIsReadAgainIsNotRecalled(t *testing.T) {
 }
 
 func TestNotingAllocatesNothing(t *testing.T) {
-	s := New(Options{Notes: newPages()})
+	s := New(Options{Notes: notetest.New(7)})
 	r := benchRevision()
 	s.Read(one, ref, r, 0)
 	if n := testing.AllocsPerRun(100, func() { s.Read(one, ref, r, 0) }); n != 0 {

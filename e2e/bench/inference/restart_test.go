@@ -1,39 +1,12 @@
 package inference
 
 import (
-	"crypto/sha256"
 	"math"
 	"testing"
 	"time"
 
-	"optimist/internal/note"
+	"optimist/internal/notetest"
 )
-
-// pages is a Notebook in memory.
-type pages struct {
-	notes map[note.ID]note.Note
-	drops map[uint64]int64
-	all   int64
-}
-
-func newPages() *pages { return &pages{notes: map[note.ID]note.Note{}, drops: map[uint64]int64{}} }
-
-func (*pages) Secret() (s [sha256.Size]byte) { return s }
-
-func (p *pages) Put(id note.ID, n note.Note) {
-	if p.notes[id] = n; n.Clients == 0 {
-		delete(p.notes, id)
-	}
-}
-
-func (p *pages) Get(id note.ID) (note.Note, bool) {
-	n, ok := p.notes[id]
-	return n, ok && n.At > max(p.drops[id.Index], p.all)
-}
-
-func (p *pages) Drop(index uint64, at int64) { p.drops[index] = at }
-
-func (p *pages) DropAll(at int64) { p.all = at }
 
 // restarts end the process in order now and then, as a deployment does, and start the next one. It has the notes of the one before.
 func (x *proxy) restarts(c *Config) func(p *process) {
@@ -59,7 +32,7 @@ func (x *proxy) restarts(c *Config) func(p *process) {
 // runWithStarts has clients work on a document while processes with notes follow each other.
 func runWithStarts(t *testing.T, c Config) *Tally {
 	t.Helper()
-	c.notes = newPages()
+	c.notes = notetest.New(0)
 	x, err := begin(&c)
 	if err != nil {
 		t.Fatal(err)
