@@ -7,19 +7,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"optimist/internal/pagetest"
 )
 
 // Each bound in docs/security.md is a test: its row links to the file of one that exists, and has its name as the link's title. A name in the
 // column itself would leave no room for the bound.
 func TestEveryBoundOfTheSecurityPageHasItsTest(t *testing.T) {
 	const root = "../.."
-	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	tests := map[string]bool{} // path and name
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -32,15 +30,14 @@ func TestEveryBoundOfTheSecurityPageHasItsTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(page), "<!-- bounds: begin -->")
-	table, _, found := strings.Cut(table, "<!-- bounds: end -->")
+	table := pagetest.Part(t, filepath.Join(root, "docs", "security.md"), "bounds")
 	var rows []string
 	for line := range strings.Lines(table) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "| ") && line != "| --- | --- | --- |" && line != "| bound | default, and its key | test |" {
 			rows = append(rows, line)
 		}
 	}
-	if !found || len(rows) < 40 {
+	if len(rows) < 40 {
 		t.Fatalf("the tables have %d rows", len(rows))
 	}
 	linked := regexp.MustCompile(`\]\(\.\./(\S+) "(\w+)"\)`)

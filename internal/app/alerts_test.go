@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"optimist/internal/pagetest"
 	"optimist/proxy"
 )
 
@@ -38,28 +39,11 @@ func alerts(t *testing.T) (list []alert) {
 
 // TestOperatorsReadOfEveryAlert writes, or compares, the table of alerts in docs/operations.md.
 func TestOperatorsReadOfEveryAlert(t *testing.T) {
-	const page, begin, end = "../../docs/operations.md", "<!-- alerts: begin -->\n", "<!-- alerts: end -->\n"
 	table := "| alert | condition | meaning |\n| --- | --- | --- |\n"
 	for _, a := range alerts(t) {
 		table += "| `" + a.Alert + "` | `" + strings.ReplaceAll(a.Expr, "|", `\|`) + "` | " + a.Annotations.Summary + " |\n"
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the alerts", page)
-	}
-	want := head + begin + table + end + tail
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("the table of alerts in %s is not current: go test ./internal/app -run Alert -update", page)
-	}
+	pagetest.Golden(t, "../../docs/operations.md", "alerts", table, *update)
 }
 
 var (

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"optimist/internal/pagetest"
 )
 
 // The comments on the structs are the manual. This file makes of them what users read: the reference in docs/configuration.md
@@ -172,7 +174,6 @@ func runningCell(path string, f reflect.StructField) string {
 
 // TestTheReferenceIsTheStructs writes, or compares, the reference of docs/configuration.md.
 func TestTheReferenceIsTheStructs(t *testing.T) {
-	const file, begin, end = "../../docs/configuration.md", "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 	m, all := readManual(t), defaults()
 	var b strings.Builder
 	for _, s := range sections("", reflect.TypeFor[Config]()) {
@@ -189,16 +190,7 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the reference", file)
-	}
-	golden(t, file, head+begin+b.String()+"\n"+end+tail)
+	pagetest.Golden(t, "../../docs/configuration.md", "reference", b.String()+"\n", *update)
 }
 
 // TestTheCommentedFileIsTheStructs writes, or compares, configs/optimist.yaml, and sees that it says what no file says.

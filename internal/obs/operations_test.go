@@ -5,11 +5,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"optimist/internal/pagetest"
 )
 
 // TestOperatorsReadOfEveryMetric writes, or compares, the table of metrics in docs/operations.md.
 func TestOperatorsReadOfEveryMetric(t *testing.T) {
-	const page, begin, end = "../../docs/operations.md", "<!-- metrics: begin -->\n", "<!-- metrics: end -->\n"
 	told, err := os.Open("testdata/metrics.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -35,23 +36,7 @@ func TestOperatorsReadOfEveryMetric(t *testing.T) {
 		labels = ""
 	}
 	row()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the metrics", page)
-	}
-	want := head + begin + table.String() + end + tail
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("the table of metrics in %s is not current: go test ./internal/obs -update", page)
-	}
+	pagetest.Golden(t, "../../docs/operations.md", "metrics", table.String(), *update)
 }
 
 // labelNames is {a,b} of a series' labels, or nothing.
