@@ -17,26 +17,7 @@ type Condition struct {
 
 // Conditions are those of the table.
 func Conditions() []Condition {
-	const fast = 5 * time.Millisecond
-	busy := func(workers int, looks float64) Config {
-		return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
-	}
-	list := []Condition{{"1 worker, 10 % looks", busy(1, 0.1)}, {"1 worker, parts", busy(1, 0)},
-		{"1 worker, one that only looks", busy(1, 0)}, {"2 workers, seconds to think, four that only look", busy(2, 0)},
-		{"2 workers, seconds to think, each reads again at once", Config{Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond}},
-		{"2 workers, the same, one that only looks", Config{
-			Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond, Watchers: 1, Watch: 2 * time.Second}}}
-	list[1].Parts = true
-	list[2].Watchers, list[2].Watch = 1, fast
-	list[3].Think, list[3].Pause, list[3].Watchers, list[3].Watch = 2*time.Second, 2*time.Second, 4, time.Second/2
-	roles := list[2]
-	roles.Name, roles.Roles = "1 worker in sixteen roles, one that only looks", 16
-	list = append(list, roles, Condition{"1 worker, 50 % looks", busy(1, 0.5)})
-	for _, k := range []int{2, 3, 5} {
-		c := list[k]
-		c.Name, c.Programs = c.Name+" with another program", Viewers
-		list = append(list, c)
-	}
+	list := fewWorkers()
 	for _, looks := range []float64{0, 0.1, 0.5} {
 		for _, workers := range []int{2, 16, 64} {
 			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
@@ -79,6 +60,37 @@ func Conditions() []Condition {
 		list = append(list, c)
 	}
 	return list
+}
+
+const fast = 5 * time.Millisecond
+
+// busy are workers that think for a moment and pause for a moment.
+func busy(workers int, looks float64) Config {
+	return Config{Workers: workers, Looks: looks, Think: fast, Pause: fast}
+}
+
+// fewWorkers are the conditions of one worker or two: then a read that changes nothing is a large part of all reads.
+func fewWorkers() []Condition {
+	withPrograms := func(c Condition) Condition {
+		c.Name, c.Programs = c.Name+" with another program", Viewers
+		return c
+	}
+	parts := Condition{"1 worker, parts", busy(1, 0)}
+	parts.Parts = true
+	watched := Condition{"1 worker, one that only looks", busy(1, 0)}
+	watched.Watchers, watched.Watch = 1, fast
+	fourWatch := Condition{"2 workers, seconds to think, four that only look", Config{
+		Workers: 2, Think: 2 * time.Second, Pause: 2 * time.Second, Watchers: 4, Watch: time.Second / 2}}
+	eager := Condition{"2 workers, seconds to think, each reads again at once", Config{
+		Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond}}
+	eagerWatched := Condition{"2 workers, the same, one that only looks", eager.Config}
+	eagerWatched.Watchers, eagerWatched.Watch = 1, 2*time.Second
+	roles := watched
+	roles.Name, roles.Roles = "1 worker in sixteen roles, one that only looks", 16
+	return []Condition{
+		{"1 worker, 10 % looks", busy(1, 0.1)}, parts, watched, fourWatch, eager, eagerWatched, roles,
+		{"1 worker, 50 % looks", busy(1, 0.5)}, withPrograms(watched), withPrograms(fourWatch), withPrograms(eagerWatched),
+	}
 }
 
 // Options say how much is simulated.
