@@ -98,7 +98,7 @@ type Decision struct {
 
 // Step is one step of the transform.
 type Step struct {
-	Step int    `json:"step"` // from 1
+	Step int    `json:"step"` // from 0, as in transform[0]: texts and mistakes in a configuration call it so, too
 	Op   string `json:"op"`
 	Path string `json:"path"`
 	Done bool   `json:"done"`
@@ -239,7 +239,7 @@ func (a *Account) decided(list []merge.Decision) {
 func (a *Account) stepped(list []edit.StepResult) {
 	a.Transform = a.Transform[:0]
 	for i, s := range list {
-		out := Step{Step: i + 1, Op: s.Step.Action.String(), Path: s.Step.Path, Done: s.Held && s.Err == nil}
+		out := Step{Step: i, Op: s.Step.Action.String(), Path: s.Step.Path, Done: s.Held && s.Err == nil}
 		switch when, _ := s.Step.When.(fmt.Stringer); {
 		case s.Err != nil:
 			out.Refuses, out.Why = true, edit.Reason(s.Err)

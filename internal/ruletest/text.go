@@ -180,7 +180,7 @@ func stepsText(b *strings.Builder, a *explain.Account) {
 		if s.Why != "" {
 			what += ": " + s.Why
 		}
-		fmt.Fprintf(t, "            transform[%d]\t%s\t%s\n", s.Step-1, strings.TrimSpace(s.Op+" "+s.Path), what)
+		fmt.Fprintf(t, "            transform[%d]\t%s\t%s\n", s.Step, strings.TrimSpace(s.Op+" "+s.Path), what)
 	}
 	_ = t.Flush() // into memory
 }

@@ -305,10 +305,10 @@ func TestADryRunTellsWhatTheTransformDoes(t *testing.T) {
 		t.Errorf("%s %+v", a.Document, a.Merge)
 	}
 	want := []explain.Step{
-		{Step: 1, Op: "increment", Path: "/edits", Done: true},
-		{Step: 2, Op: "default", Path: "/edits", Done: true, Why: "it changes nothing"},
-		{Step: 3, Op: "remove", Path: "/draft", Why: "its condition doesn't hold: incoming.n == 0"},
-		{Step: 4, Op: "test", Path: "/locked", Why: "its condition doesn't hold: current != null && has(current.locked)"},
+		{Step: 0, Op: "increment", Path: "/edits", Done: true},
+		{Step: 1, Op: "default", Path: "/edits", Done: true, Why: "it changes nothing"},
+		{Step: 2, Op: "remove", Path: "/draft", Why: "its condition doesn't hold: incoming.n == 0"},
+		{Step: 3, Op: "test", Path: "/locked", Why: "its condition doesn't hold: current != null && has(current.locked)"},
 	}
 	if !slices.Equal(a.Transform, want) {
 		t.Errorf("%+v", a.Transform)
