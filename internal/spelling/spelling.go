@@ -9,7 +9,8 @@ import (
 )
 
 // Nearest is the candidate that was probably meant by word, or "": at most a third of the letters wrong, left out, doubled or swapped;
-// one more where the beginning is right, because endings are what one remembers worst. Upper and lower case are the same in word.
+// one more where the beginning is right, because endings are what one remembers worst. Otherwise it is the one candidate that word
+// abbreviates. Upper and lower case are the same in word.
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)
 	for _, c := range candidates {
@@ -21,7 +22,25 @@ func Nearest(word string, candidates []string) string {
 			best, bestDistance = c, d
 		}
 	}
+	if best == "" {
+		return unabbreviated(strings.ToLower(word), candidates)
+	}
 	return best
+}
+
+// unabbreviated is the one candidate that begins with word, or "". Two letters are no abbreviation of anything.
+func unabbreviated(word string, candidates []string) string {
+	found := ""
+	for _, c := range candidates {
+		if len(word) < 3 || !strings.HasPrefix(c, word) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = c
+	}
+	return found
 }
 
 // NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.

@@ -10,3 +10,12 @@ func TestNearestIsWhatWasProbablyMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAbbreviationIsTheOneWordThatItBegins(t *testing.T) {
+	words := []string{"increment", "append", "remove", "remove_empty", "incoming"}
+	for word, want := range map[string]string{"incr": "increment", "Appe": "append", "in": "", "inc": "", "rem": "", "x": ""} {
+		if got := Nearest(word, words); got != want {
+			t.Errorf("%s: got %q, want %q", word, got, want)
+		}
+	}
+}
