@@ -93,8 +93,8 @@ type entry struct {
 	key, value *yaml.Node
 }
 
-// entries are a mapping's keys and values, but for keys that can't be, or are there already; form says
-// what a mapping looks like here.
+// entries are a mapping's keys and values, but for keys that can't be, or are there already; form is
+// the message about anything else: what a mapping looks like here, and %s for what was found.
 func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
 	if n.Kind != yaml.MappingNode {
 		switch {
@@ -102,7 +102,7 @@ func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
 		case isText(n) && noSpace.MatchString(n.Value):
 			d.fail(n, path, noColon)
 		default:
-			d.fail(n, path, "want %s found %s", form, kindOf(n))
+			d.fail(n, path, "want "+form, kindOf(n))
 		}
 		return nil
 	}
@@ -137,7 +137,11 @@ func (d *decoder) mark(path string, key, value *yaml.Node) {
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	names := keys(v.Type())
-	for _, e := range d.entries(n, path, "keys with values,") {
+	form := "keys with values, found %s"
+	if path != "" {
+		form += "; the keys here are " + strings.Join(names, ", ")
+	}
+	for _, e := range d.entries(n, path, form) {
 		f, ok := fieldOf(v.Type(), e.name)
 		if !ok {
 			d.fail(e.key, path, "%s", d.unknownKey(e.name, path, names))

@@ -13,7 +13,7 @@ import (
 
 // decodeNode reads {Name: pattern}.
 func (h *HeaderPatterns) decodeNode(d *decoder, n *yaml.Node, path string) {
-	for _, e := range d.entries(n, path, "names of headers with values, as in X-Tenant: acme;") {
+	for _, e := range d.entries(n, path, "names of headers with values, as in X-Tenant: acme; found %s") {
 		key := path + "." + e.name
 		d.mark(key, e.key, e.key)
 		switch {
@@ -41,7 +41,7 @@ func (h HeaderPatterns) MarshalJSON() ([]byte, error) {
 
 // decodeNode reads {/path: strategy, /list: {by_key: field}}.
 func (m *MergePaths) decodeNode(d *decoder, n *yaml.Node, path string) {
-	for _, e := range d.entries(n, path, "paths with strategies, as in /stock: sum;") {
+	for _, e := range d.entries(n, path, "paths with strategies, as in /stock: sum; found %s") {
 		p, key := MergePath{Path: e.name}, path+"."+e.name
 		d.mark(key, e.key, e.key)
 		if err := checkPointer(p.Path); err != nil {

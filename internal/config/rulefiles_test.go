@@ -119,7 +119,7 @@ rules.d/a.yaml:1:1: "listen" belongs into the file that names this one in rule_f
 rules.d/a.yaml:2:1: unknown key "ruels"; did you mean "rules"?
 rules.d/a.yaml:4:12: rules[0].name: "a" is the name of rules[0] in optimist.yaml:3:5, too; names must differ
 rules.d/a.yaml:4:57: rules[0].retry.max_elapsed: "1m30s" is not a duration: whole numbers and one unit only; write 90s
-rules.d/b.yaml:1:1: want keys with values, found a list
+rules.d/b.yaml:1:1: want keys with values, found a list; the keys here are rules
 rules.d/c.yaml:1:1: there are no rules in it; a file of rule_files holds ` + "`rules:`" + `
 rules.d/d.yaml:1:16: rules[0].name: "twice" is the name of rules[2] in rules.d/a.yaml:6:5, too; names must differ
 rules.d/d.yaml:1:38: rules[0].match.index: want a list, found the text "u"; write [u]

@@ -97,8 +97,8 @@ func (m *syntaxMistake) before() string {
 	return strings.TrimSuffix(line, m.here)
 }
 
-// noSpace is a text in which a key was meant.
-var noSpace = regexp.MustCompile(`^[a-z_]+:\S`)
+// noSpace is a text in which a key was meant: level:debug, and not http://127.0.0.1.
+var noSpace = regexp.MustCompile(`^[a-z_]+:/?[^\s/]`)
 
 const noColon = "a key needs a colon behind it, and a space behind the colon, as in mode: guard"
 

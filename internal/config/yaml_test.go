@@ -86,7 +86,7 @@ func TestWhatIsNoYAMLIsToldWithItsPlace(t *testing.T) {
 		"mode: off\n---\n'\n":               "f.yaml:3:1: this text has no closing quote",
 		"[mode]: off\n":                     "f.yaml:1:1: a key is a text here, no alias (*), and has no anchor (&) or tag (!); one that begins with such a sign needs quotes",
 		"log: &l {}\nlimits: {<<: *l}\n":    "f.yaml:2:10: limits: merge keys (<<) are not read here; an alias can stand for a whole value",
-		"log: &l [*l]\n":                    "f.yaml:1:6: log: want keys with values, found a list",
+		"log: &l [*l]\n":                    "f.yaml:1:6: log: want keys with values, found a list; the keys here are format, level",
 		"version: 1_0\n":                    "f.yaml:1:10: version: this optimist reads version 1 of the file, not 10",
 		"version: 99999999999999999999\n":   "f.yaml:1:10: version: want a whole number, found the number 99999999999999999999",
 	} {
