@@ -59,7 +59,8 @@ func summary(w io.Writer, c *config.Config) {
 	fmt.Fprintln(t, "RULE\tTAKES\tOPERATIONS\tON A CONFLICT")
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, printable.Line(takes(r)+conditions(r)), operations(r), printable.Line(onConflict(r)+steps(r)))
+		end := onConflict(r) + steps(r) + exceptions(r)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, printable.Line(takes(r)+conditions(r)), operations(r), printable.Line(end))
 	}
 	_ = t.Flush() // to standard output; nobody could be told
 	fmt.Fprintln(w, "\nThe first rule that matches takes a write. If none matches, the write is forwarded as it is.")
@@ -114,6 +115,18 @@ func steps(r *config.Rule) string {
 		return ""
 	}
 	return "; then " + count(len(r.Transform), "step")
+}
+
+// exceptions says when a write of the rule doesn't end as those of other rules do.
+func exceptions(r *config.Rule) string {
+	text := ""
+	if r.Locks == config.LocksEnforce {
+		text += "; 423 if another client holds its lock"
+	}
+	if r.OnExhausted == config.ExhaustedDeadLetter {
+		text += "; a dead letter if it can't be placed"
+	}
+	return text
 }
 
 // onConflict says what a rule does with a stale write.

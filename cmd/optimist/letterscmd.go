@@ -206,7 +206,7 @@ type lettersRun struct {
 }
 
 // errSomeLeft ends a command that has not done all of it. What failed was printed.
-var errSomeLeft = errors.New("some dead letters are left: see above")
+var errSomeLeft = errors.New("not all of it was done: see above")
 
 func (r *lettersRun) run(p *process, ids []string, all bool, f *letterFilter) error {
 	r.counts = map[string]int{}

@@ -134,3 +134,16 @@ func fights(ts *testscript.TestScript, neg bool, args []string) {
 	ask("PUT", "one", ts.ReadFile(args[3]))
 	ask("PUT", "other", ts.ReadFile(args[4]))
 }
+
+// TestCheckNamesWhatARuleDoesToAWriteThatEndsBadly: the summary was silent about locks and dead letters.
+func TestCheckNamesWhatARuleDoesToAWriteThatEndsBadly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "optimist.yaml")
+	rules := "rules:\n- {name: a, match: {index: [a]}, locks: enforce, on_exhausted: dead_letter, transform: [{op: now, path: /at}]}\n"
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := invoke(t, "check", file)
+	if want := "merges: sent; then 1 step; 423 if another client holds its lock; a dead letter if it can't be placed"; !strings.Contains(out, want) {
+		t.Errorf("%s\nwant %s", out, want)
+	}
+}
