@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,9 +17,9 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
 	"optimist/internal/mark"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
-	"optimist/internal/session"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
 	"optimist/retry"
@@ -62,6 +61,9 @@ const (
 	read                 // it was read from the engine after the lane's last write
 )
 
+// errNoGuard reports that the engine can't guard a write, because the index has no sequence numbers. Nothing was written.
+var errNoGuard = errors.New("the index has no sequence numbers")
+
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
 	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
@@ -92,6 +94,20 @@ func (c *change) place() retry.Place {
 	}
 	realm := c.Credentials()
 	return retry.Place{Ref: c.Ref(), UUID: string(realm[:])}
+}
+
+// share reports whether m may go in the same write as first. Both must be shareable, and have the same rule, credentials, lock tokens,
+// route, parameters and media type. Both are patches, or neither is. The lane is locked during the call.
+func (s *Service) share(first, m *change) bool {
+	return s.mayShare(first) && m.shareable && first.Rule == m.Rule && (first.patch == nil) == (m.patch == nil) &&
+		first.policy().MaxAttempts == m.policy().MaxAttempts &&
+		first.req.Tokens.Equal(m.req.Tokens) && first.Credentials() == m.Credentials() && first.req.Route == m.req.Route &&
+		outbound.Alike(&first.out, &m.out)
+}
+
+// mayShare reports whether the change may share a write now. That its client sees documents whole is often found out while changes wait.
+func (s *Service) mayShare(c *change) bool {
+	return c.shareable && (c.patch != nil || s.catalog.KnownWhole(c.Asker(), c.Name))
 }
 
 // run leads a batch from its first try to its answers.
@@ -143,10 +159,10 @@ func (a *attempt) do(ctx context.Context) {
 		a.settleDoubt(ctx)
 	}
 	for _, c := range a.open {
-		c.answer, c.err = a.last(c, err)
+		c.answer, c.err = a.lastAnswer(c, err)
 	}
 	for _, c := range a.separate {
-		a.single(ctx, c)
+		a.goAlone(ctx, c)
 	}
 }
 
@@ -155,10 +171,10 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	if a.parked {
 		a.parked = false
 		res, err := delivery.Received(a.open[0].req.Parker.Received())
-		return a.judge(ctx, res, err)
+		return a.handleAnswer(ctx, res, err)
 	}
 	if a.source != read {
-		if a.giveBack(budget.Of(ctx)); n > 1 {
+		if a.releaseMemory(budget.Of(ctx)); n > 1 {
 			a.source = unread
 		}
 	}
@@ -177,12 +193,12 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	if a.parked {
 		return err
 	}
-	return a.judge(ctx, res, err)
+	return a.handleAnswer(ctx, res, err)
 }
 
-// giveBack gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
+// releaseMemory gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
 // drafts are on the accounts of their own requests. Neither is used any more.
-func (a *attempt) giveBack(leaders *budget.Account) {
+func (a *attempt) releaseMemory(leaders *budget.Account) {
 	leaders.Cut(a.budgetLevel)
 	for _, c := range a.open {
 		if c.Room != leaders {
@@ -218,128 +234,6 @@ func (a *attempt) fromBases() {
 	}
 }
 
-// compose makes the document to write from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
-// that nothing has to be written) needs a fresh read: it is about the stored document, not about one that waiting changes may make.
-func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
-	for {
-		if a.source == unread {
-			if err := a.fetch(ctx); err != nil || len(a.open) == 0 {
-				return nil, err
-			}
-		}
-		if !a.cur.Known() && len(a.open) > 1 {
-			// Creates share no write: without numbers, the others couldn't learn that they haven't seen all of the document.
-			a.split(ctx)
-			return nil, nil
-		}
-		body, refusal := a.fold(ctx)
-		switch {
-		case len(a.open) == 0:
-			return nil, nil
-		case errors.Is(refusal, budget.ErrOverloaded):
-			return nil, refusal
-		case a.source != read && (refusal != nil || a.changes == 0 && a.source == guess):
-			a.source = unread
-		case a.early && (refusal != nil || a.changes == 0):
-			a.fromBases() // the engine says first whether the client may write there at all
-		default:
-			if refusal != nil {
-				a.settleDoubt(ctx)
-			}
-			a.decide(ctx, refusal)
-			return body, nil
-		}
-	}
-}
-
-// fold asks the intents one after the other: each gets the draft of the one before, and returns the draft that replaces it. A change that
-// is refused beside others goes alone after them, because the others may be refused themselves.
-func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
-	cur, left := a.cur, a.open[:0:len(a.open)]
-	a.changes = 0
-	for _, c := range a.open {
-		d, err := a.next(ctx, c, cur)
-		if err != nil && len(a.open) > 1 {
-			a.separate = append(a.separate, c)
-			continue
-		}
-		if err == nil && !d.Unchanged {
-			a.changes, cur = a.changes+1, doc.Revision{Source: d.Body}
-		}
-		c.draft, refusal = d, err
-		left = append(left, c)
-	}
-	a.open = left
-	return cur.Source, refusal
-}
-
-// next is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
-func (a *attempt) next(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
-	if c.intent.Merges(cur) && cur.Source != nil {
-		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.fromBase); reason != "" {
-			return intent.Draft{}, &noReplayError{reason}
-		}
-	}
-	d, err := c.intent.Next(cur)
-	if d.Echo && c.Rule.FailAmbiguous {
-		return intent.Draft{}, base.ErrAmbiguous
-	}
-	return d, err
-}
-
-// fetch reads the current revision, with the client's own credentials. Then it judges the changes that may have been applied by an
-// earlier try.
-func (a *attempt) fetch(ctx context.Context) error {
-	first := a.open[0]
-	a.s.events.Fetch.Call(first.Rule.Name)
-	a.batch.Forget()
-	if a.anyMaybeApplied() {
-		ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
-	}
-	rev, err := a.s.bases.Current(ctx, &first.Search)
-	a.batch.Again()
-	a.noIndex = errors.Is(err, base.ErrNoIndex)
-	switch {
-	case err == nil, errors.Is(err, doc.ErrMissing):
-		a.cur, a.trail = first.unmarked(rev)
-		if err == nil {
-			a.locateAgain(ctx)
-		}
-		if a.source = read; len(a.open) > 0 {
-			a.judgeDoubt(ctx)
-		}
-		return nil
-	case delivery.MayAskAgain(err):
-		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
-	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
-		return delivery.Unknown(err)
-	case a.conflict != nil:
-		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
-		a.answerAll(func(*change) *respond.Answer { return a.conflict.Clone() })
-		return nil
-	}
-	return err
-}
-
-// locateAgain asks what the index is, for changes that came before there was one. The write that made the index may have given it a
-// pipeline, or a _source that isn't kept whole. Changes can't be merged into its documents then, nor patches be applied. An index that
-// optimist can't ask about counts as one.
-func (a *attempt) locateAgain(ctx context.Context) {
-	left := a.open[:0:len(a.open)]
-	for _, c := range a.open {
-		if c.Index.UUID == "" && c.Index.Unknown == "" {
-			if err := a.s.bases.Locate(ctx, &c.Search); err != nil {
-				c.Index.Unknown = outcome.ReasonMetadata
-			}
-			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
-				continue
-			}
-		}
-		left = append(left, c)
-	}
-	a.open = left
-}
-
 // send writes once under the current revision's guard.
 func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, error) {
 	first := a.open[0]
@@ -355,7 +249,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		a.mark()
 	}
 	if first.req.Journal != nil {
-		if err := a.enter(ctx); err != nil {
+		if err := a.noteInJournal(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -365,7 +259,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 	}
 	res, err := a.s.carrier.carry(ctx, &a.load)
 	if first.req.Journal != nil {
-		a.leave(ctx, res, err)
+		a.tellJournal(ctx, res, err)
 	}
 	return res, err
 }
@@ -387,16 +281,16 @@ func (a *attempt) kind(c *change) outcome.Kind {
 	return outcome.Merged
 }
 
-// judge deals with what came of a try.
-func (a *attempt) judge(ctx context.Context, res *upstream.Response, err error) error {
+// handleAnswer deals with what came of a try.
+func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err error) error {
 	first := a.open[0]
 	switch {
 	case err != nil:
-		return a.lost(ctx, err)
+		return a.handleNoAnswer(ctx, err)
 	case res.Status == 409, res.Status == 200 && first.onlyCreates():
-		return a.conflicted(ctx, res)
+		return a.handleConflict(ctx, res)
 	case res.Status == 200 || res.Status == 201:
-		a.acknowledge(ctx, res)
+		a.handleSuccess(ctx, res)
 		return nil
 	case res.Status == 404 && first.goesAsPart() && first.Part.Upsert && ack.SaysMissing(res):
 		res.Release()
@@ -413,31 +307,7 @@ func (a *attempt) judge(ctx context.Context, res *upstream.Response, err error) 
 		first.err, a.open = errNoGuard, nil
 		return nil
 	}
-	a.answerFrom(res)
-	return nil
-}
-
-// conflicted remembers the engine's conflict, and ends here for changes that are never merged.
-func (a *attempt) conflicted(ctx context.Context, res *upstream.Response) error {
-	first := a.open[0]
-	a.s.events.Conflict.Call(first.Rule.Name)
-	a.batch.Forget()
-	a.batch.Again()
-	a.conflict = first.conflictOf(res)
-	a.doubt.Conflicted(res)
-	res.Release()
-	if len(a.open) > 1 || first.maybeApplied {
-		return doc.ErrConflict
-	}
-	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.fromBase)
-	if reason == "" || !a.samePrimary(ctx) {
-		return doc.ErrConflict
-	}
-	if reason != base.ReasonRule && first.Base.Reason == session.ReasonNone {
-		first.Outcome.Reason = reason
-	}
-	first.Outcome.Kind = outcome.Guarded
-	a.answerAll(func(*change) *respond.Answer { return a.conflict })
+	a.handleError(res)
 	return nil
 }
 
@@ -448,19 +318,19 @@ func (a *attempt) split(ctx context.Context) {
 			c.err = ErrUnknownOutcome
 			continue
 		}
-		a.single(ctx, c)
+		a.goAlone(ctx, c)
 	}
 	a.open = nil
 }
 
-// single gives a change of the batch an attempt of its own.
-func (a *attempt) single(ctx context.Context, c *change) {
+// goAlone gives a change of the batch an attempt of its own.
+func (a *attempt) goAlone(ctx context.Context, c *change) {
 	a.batch.Forget() // the batch's document is no start for it
 	(&attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}).do(ctx)
 }
 
-// last is the answer to a change that is still open when the tries end: the engine's own conflict, if that came last.
-func (a *attempt) last(c *change, err error) (*respond.Answer, error) {
+// lastAnswer is the answer to a change that is still open when the tries end: the engine's own conflict, if that came last.
+func (a *attempt) lastAnswer(c *change, err error) (*respond.Answer, error) {
 	switch {
 	case c.maybeApplied && !errors.Is(err, ErrUnknownOutcome):
 		return nil, delivery.Unknown(err)

@@ -5,12 +5,20 @@ import (
 	"errors"
 	"slices"
 
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
 )
 
-// lost deals with a write without an answer. Changes that stay open may be sent again: the guard protects them, or twice does no harm.
-func (a *attempt) lost(ctx context.Context, err error) error {
+// What can have become of a write that has no answer: see package delivery.
+var (
+	ErrUnknownOutcome = delivery.ErrUnknownOutcome
+	ErrNotWritten     = delivery.ErrNotWritten
+)
+
+// handleNoAnswer deals with a write without an answer. Changes that stay open may be sent again: the guard protects them, or twice does no
+// harm.
+func (a *attempt) handleNoAnswer(ctx context.Context, err error) error {
 	if !errors.Is(err, ErrUnknownOutcome) {
 		for _, c := range a.open {
 			c.attempts-- // nothing was sent

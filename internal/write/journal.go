@@ -27,8 +27,8 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 	return s.inLane(ctx, c)
 }
 
-// enter notes the load in the journal of its client's lock. The error is doc.ErrConflict where the document has changed already.
-func (a *attempt) enter(ctx context.Context) (err error) {
+// noteInJournal notes the load in the journal of its client's lock. The error is doc.ErrConflict where the document has changed already.
+func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 	l, c := &a.load, a.load.change
 	e := journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,
 		Remove: l.remove, AsPart: l.goesAsPart()}
@@ -39,8 +39,8 @@ func (a *attempt) enter(ctx context.Context) (err error) {
 	return err
 }
 
-// leave tells the journal what became of a write that it has noted.
-func (a *attempt) leave(ctx context.Context, res *upstream.Response, err error) {
+// tellJournal tells the journal what became of a write that it has noted.
+func (a *attempt) tellJournal(ctx context.Context, res *upstream.Response, err error) {
 	c := a.load.change
 	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search, Guard: a.load.guard,
 		Certain: a.doubt.Last.Quick() && !a.anyMaybeApplied()}

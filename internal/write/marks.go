@@ -172,12 +172,12 @@ func (a *attempt) applied(ctx context.Context, c *change, at int) {
 	case c.Part != nil:
 		c.Part.Show(c.answer, inAnswer, rev.Source)
 		rev.Source = nil
-		c.settle(end{stored: rev, created: m.New, current: m.Over})
+		c.settle(ending{stored: rev, created: m.New, current: m.Over})
 	case !last && m.New:
-		c.settle(end{created: true}) // no numbers are known of what its client has seen
+		c.settle(ending{created: true}) // no numbers are known of what its client has seen
 	default:
 		same := last && bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(c.Sent))
-		c.settle(end{stored: rev, created: m.New, current: m.Over, same: same})
+		c.settle(ending{stored: rev, created: m.New, current: m.Over, same: same})
 	}
 	c.answer = c.filtered(c.answer)
 	a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)

@@ -13,7 +13,7 @@ func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	c := &r.change
 	a := c.parked
 	c.parked = nil
-	defer c.leave()
+	defer c.release()
 	s.resume(c.ctx, a)
 	return s.end(c, s.outOfLane(c.ctx, c))
 }
@@ -24,8 +24,8 @@ func (s *Service) resume(ctx context.Context, a *attempt) {
 	s.leaveBatch(a)
 }
 
-// leave ends what a write holds, whatever has become of it, unless it is parked: a panic must not have the session wait for ever.
-func (c *change) leave() {
+// release ends what a write holds, whatever has become of it, unless it is parked: a panic must not have the session wait for ever.
+func (c *change) release() {
 	if c.parked == nil {
 		c.Base.Release()
 		c.cancel()

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"optimist/internal/ack"
 	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/doc"
@@ -86,9 +85,9 @@ func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
 	a.open = nil
 }
 
-// answerFrom gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
+// handleError gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
 // of a try before it that may have been applied.
-func (a *attempt) answerFrom(res *upstream.Response) {
+func (a *attempt) handleError(res *upstream.Response) {
 	a.batch.Forget()
 	defer func() { a.open = nil }()
 	if len(a.open) == 1 && !a.open[0].maybeApplied {
@@ -103,19 +102,6 @@ func (a *attempt) answerFrom(res *upstream.Response) {
 		c.setAnswer(respond.CopyEngine(res))
 	}
 	res.Release()
-}
-
-// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
-func (c *change) conflict(reason string) *respond.Answer {
-	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
-}
-
-// conflictOf is the engine's answer to a conflict, for the client.
-func (c *change) conflictOf(res *upstream.Response) *respond.Answer {
-	if res.Status == http.StatusConflict {
-		return respond.CopyEngine(res)
-	}
-	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res).Version)
 }
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.

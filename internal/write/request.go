@@ -128,11 +128,8 @@ func (c *change) policy() retry.Policy {
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
-	if !c.Deadline.IsZero() {
-		left := max(time.Until(c.Deadline), 1)
-		if p.MaxElapsed == 0 || left < p.MaxElapsed {
-			p.MaxElapsed = left
-		}
+	if left := max(time.Until(c.Deadline), 1); !c.Deadline.IsZero() && (p.MaxElapsed == 0 || left < p.MaxElapsed) {
+		p.MaxElapsed = left
 	}
 	return p
 }

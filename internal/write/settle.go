@@ -20,8 +20,8 @@ import (
 	"optimist/internal/upstream"
 )
 
-// end is an acknowledged write of a whole document, or a decision that it need not be written.
-type end struct {
+// ending is an acknowledged write of a whole document, or a decision that it need not be written.
+type ending struct {
 	stored  doc.Revision // what the engine holds now; without a source where that isn't known
 	created bool
 	noop    bool
@@ -32,7 +32,7 @@ type end struct {
 // settle ends the change's reservation, and gives the client the numbers that fit its view. If another document was stored than the
 // client sent, these are the numbers of its base: if the client later guards with them, it gets a conflict, and overwrites nothing that
 // it hasn't seen. A client without a view gets the numbers of the revision into which its write was merged.
-func (c *change) settle(e end) {
+func (c *change) settle(e ending) {
 	n := e.stored.Numbers
 	t := etag.Tag{Numbers: n}
 	if !e.same {
@@ -111,7 +111,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	if got.Numbered && !c.mayBeRewritten() {
 		stored.Source = c.withMarks(body)
 	}
-	c.settle(end{stored: stored, created: got.Created, same: bytes.Equal(body, c.Sent)})
+	c.settle(ending{stored: stored, created: got.Created, same: bytes.Equal(body, c.Sent)})
 }
 
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
@@ -133,7 +133,7 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
 		o.Kind = outcome.Refused // here: nothing was let through
 	}
-	c.giveBack(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
+	c.releaseBase(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if c.Base.WasLeftToEngine() && (o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300) {
 		c.Base.EngineMerged(c.answer.Revision())
 	}
@@ -146,9 +146,9 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	return c.answer, nil
 }
 
-// giveBack returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
+// releaseBase returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
 // not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
-func (c *change) giveBack(unknown bool) {
+func (c *change) releaseBase(unknown bool) {
 	if unknown && c.Sent != nil && (c.patch == nil || c.Part != nil) {
 		view := c.Base.View // nil: absent, or not known, and not merged then
 		ok, err := c.Rule.Merger.Repeatable(view, c.inHand(), view)
@@ -169,7 +169,7 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 }
 
 // settlePart ends the reservation of an _update of a part that was acknowledged.
-func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered bool) {
+func (s *Service) settlePart(c *change, res *upstream.Response, e ending, numbered bool) {
 	some := c.seeStored(res, &e, numbered)
 	c.settle(e)
 	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
@@ -183,14 +183,14 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e end, numbered 
 func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	b := &c.Base
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
-	e := end{stored: a.Revision, same: next && c.ViewIsStored()}
+	e := ending{stored: a.Revision, same: next && c.ViewIsStored()}
 	c.seeStored(res, &e, a.Numbered)
 	b.Commit(session.Ack{Stored: e.stored, Sent: c.viewWithPart, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
 
 // seeStored finds out what the client has in hand after an _update of a part: what it had seen, with the part in it; or what the answer
 // shows, if that is the whole document. some says that it shows less.
-func (c *change) seeStored(res *upstream.Response, e *end, numbered bool) (some bool) {
+func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (some bool) {
 	whole, some := c.answerDocument(res)
 	switch {
 	case whole != nil:
@@ -215,8 +215,8 @@ func (s *Service) locateNew(ctx context.Context, c *change) {
 	}
 }
 
-// acknowledge gives every open change its answer: the write counts for all of them.
-func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
+// handleSuccess gives every open change its answer: the write counts for all of them.
+func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
 	got := ack.Read(res)
 	if got.Created {
@@ -242,9 +242,9 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 			a.s.rememberPatched(c, stored)
 		case c.Part != nil:
 			stored.Source = nil // the engine's spelling of it isn't known
-			a.s.settlePart(c, res, end{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
+			a.s.settlePart(c, res, ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
 		default:
-			c.settle(end{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(a.body, c.Sent)})
+			c.settle(ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(a.body, c.Sent)})
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
@@ -257,10 +257,10 @@ func (a *attempt) acknowledge(ctx context.Context, res *upstream.Response) {
 	a.open = nil
 }
 
-// decide answers the change that can't be written, which is alone, and those that need no write; the others stay open.
+// answerUnwritten answers the change that can't be written, which is alone, and those that need no write; the others stay open.
 //
 // A locked document is locked for all of them: each gets the lock as its answer.
-func (a *attempt) decide(ctx context.Context, refusal error) {
+func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	if refusal == nil && (a.changes > 0 || a.source != read) {
 		return
 	}
@@ -292,7 +292,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	if c.answer = a.s.idle.Unchanged(ctx, c.idle(), a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.documentOf(c), a.cur, respond.Noop)
 	}
-	c.settle(end{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
+	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
 // verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
@@ -320,15 +320,11 @@ func (c *change) idle() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }
 
-// hadConflict reports whether the change met changes that its client hadn't seen. It is asked when the change has ended.
-func (c *change) hadConflict() bool {
-	return c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
-		c.answer != nil && c.answer.Status == http.StatusConflict
-}
-
 // reportCollision calls Events.Collision for a change that met changes of other clients.
 func (s *Service) reportCollision(c *change) {
-	if s.events.Collision == nil || !c.hadConflict() {
+	conflict := c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
+		c.answer != nil && c.answer.Status == http.StatusConflict
+	if s.events.Collision == nil || !conflict {
 		return
 	}
 	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}

@@ -68,7 +68,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	}
 	c.Room = budget.Of(ctx)
 	c.ctx, c.cancel = c.Within(ctx)
-	defer c.leave()
+	defer c.release()
 	return s.end(c, s.perform(c.ctx, c))
 }
 

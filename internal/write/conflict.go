@@ -1,0 +1,187 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"optimist/internal/ack"
+	"optimist/internal/base"
+	"optimist/internal/budget"
+	"optimist/internal/delivery"
+	"optimist/internal/doc"
+	"optimist/internal/intent"
+	"optimist/internal/outcome"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+)
+
+// How a 409 becomes a 200: handleConflict keeps the engine's 409, and the loop in attempt.go calls try again. That calls compose: it has
+// fetch read the newer revision, and nextDraft merge the client's change into it. send writes the result under the new guard, and
+// handleSuccess (settle.go) gives the client the engine's 200.
+
+// handleConflict remembers the engine's conflict, and ends here for changes that are never merged.
+func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) error {
+	first := a.open[0]
+	a.s.events.Conflict.Call(first.Rule.Name)
+	a.batch.Forget()
+	a.batch.Again()
+	a.conflict = first.engineConflict(res)
+	a.doubt.Conflicted(res)
+	res.Release()
+	if len(a.open) > 1 || first.maybeApplied {
+		return doc.ErrConflict
+	}
+	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.fromBase)
+	if reason == "" || !a.samePrimary(ctx) {
+		return doc.ErrConflict
+	}
+	if reason != base.ReasonRule && first.Base.Reason == session.ReasonNone {
+		first.Outcome.Reason = reason
+	}
+	first.Outcome.Kind = outcome.Guarded
+	a.answerAll(func(*change) *respond.Answer { return a.conflict })
+	return nil
+}
+
+// fetch reads the current revision, with the client's own credentials. Then it judges the changes that may have been applied by an
+// earlier try.
+func (a *attempt) fetch(ctx context.Context) error {
+	first := a.open[0]
+	a.s.events.Fetch.Call(first.Rule.Name)
+	a.batch.Forget()
+	if a.anyMaybeApplied() {
+		ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
+	}
+	rev, err := a.s.bases.Current(ctx, &first.Search)
+	a.batch.Again()
+	a.noIndex = errors.Is(err, base.ErrNoIndex)
+	switch {
+	case err == nil, errors.Is(err, doc.ErrMissing):
+		a.cur, a.trail = first.unmarked(rev)
+		if err == nil {
+			a.locateAgain(ctx)
+		}
+		if a.source = read; len(a.open) > 0 {
+			a.judgeDoubt(ctx)
+		}
+		return nil
+	case delivery.MayAskAgain(err):
+		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
+	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
+		return delivery.Unknown(err)
+	case a.conflict != nil:
+		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
+		a.answerAll(func(*change) *respond.Answer { return a.conflict.Clone() })
+		return nil
+	}
+	return err
+}
+
+// locateAgain asks what the index is, for changes that came before there was one. The write that made the index may have given it a
+// pipeline, or a _source that isn't kept whole. Changes can't be merged into its documents then, nor patches be applied. An index that
+// optimist can't ask about counts as one.
+func (a *attempt) locateAgain(ctx context.Context) {
+	left := a.open[:0:len(a.open)]
+	for _, c := range a.open {
+		if c.Index.UUID == "" && c.Index.Unknown == "" {
+			if err := a.s.bases.Locate(ctx, &c.Search); err != nil {
+				c.Index.Unknown = outcome.ReasonMetadata
+			}
+			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
+				continue
+			}
+		}
+		left = append(left, c)
+	}
+	a.open = left
+}
+
+// compose makes the document to write from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
+// that nothing has to be written) needs a fresh read: it is about the stored document, not about one that waiting changes may make.
+func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
+	for {
+		if a.source == unread {
+			if err := a.fetch(ctx); err != nil || len(a.open) == 0 {
+				return nil, err
+			}
+		}
+		if !a.cur.Known() && len(a.open) > 1 {
+			// Creates share no write: without numbers, the others couldn't learn that they haven't seen all of the document.
+			a.split(ctx)
+			return nil, nil
+		}
+		body, refusal := a.fold(ctx)
+		switch {
+		case len(a.open) == 0:
+			return nil, nil
+		case errors.Is(refusal, budget.ErrOverloaded):
+			return nil, refusal
+		case a.source != read && (refusal != nil || a.changes == 0 && a.source == guess):
+			a.source = unread
+		case a.early && (refusal != nil || a.changes == 0):
+			a.fromBases() // the engine says first whether the client may write there at all
+		default:
+			if refusal != nil {
+				a.settleDoubt(ctx)
+			}
+			a.answerUnwritten(ctx, refusal)
+			return body, nil
+		}
+	}
+}
+
+// fold asks the intents one after the other: each gets the draft of the one before, and returns the draft that replaces it. A change that
+// is refused beside others goes alone after them, because the others may be refused themselves.
+func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
+	cur, left := a.cur, a.open[:0:len(a.open)]
+	a.changes = 0
+	for _, c := range a.open {
+		d, err := a.nextDraft(ctx, c, cur)
+		if err != nil && len(a.open) > 1 {
+			a.separate = append(a.separate, c)
+			continue
+		}
+		if err == nil && !d.Unchanged {
+			a.changes, cur = a.changes+1, doc.Revision{Source: d.Body}
+		}
+		c.draft, refusal = d, err
+		left = append(left, c)
+	}
+	a.open = left
+	return cur.Source, refusal
+}
+
+// nextDraft is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
+func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
+	if c.intent.Merges(cur) && cur.Source != nil {
+		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.fromBase); reason != "" {
+			return intent.Draft{}, &noReplayError{reason}
+		}
+	}
+	d, err := c.intent.Next(cur)
+	if d.Echo && c.Rule.FailAmbiguous {
+		return intent.Draft{}, base.ErrAmbiguous
+	}
+	return d, err
+}
+
+// engineConflict is the engine's answer to a conflict, for the client.
+func (c *change) engineConflict(res *upstream.Response) *respond.Answer {
+	if res.Status == http.StatusConflict {
+		return respond.CopyEngine(res)
+	}
+	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res).Version)
+}
+
+// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
+func (c *change) conflict(reason string) *respond.Answer {
+	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
+}
+
+// noReplayError reports that a change must not be replayed on a newer revision, and why.
+type noReplayError struct{ reason string }
+
+func (e *noReplayError) Error() string { return intent.ErrUnmergeable.Error() }
