@@ -475,7 +475,7 @@ func TestWhatIsHandedOnTwiceIsGivenBackOnce(t *testing.T) {
 			}
 			want(t, b, KindRead, 7)
 			b.Release()
-			x.leave()
+			x.endWait()
 		}
 		if n := s.shards[0].pending.Len(); n != 0 {
 			t.Errorf("%d documents in flight", n)

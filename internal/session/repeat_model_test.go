@@ -199,12 +199,12 @@ func (w *repeatWorld) send(t *rapid.T, wr *repeatWriter) {
 // wake is a turn of the loop of take.
 func (w *repeatWorld) wake(t *rapid.T, x *repeatTry) {
 	if x.ctx.Err() != nil {
-		x.t.leave()
+		x.t.endWait()
 		x.over = true
 		return
 	}
 	if w.try(t, x); x.done == nil {
-		x.t.leave()
+		x.t.endWait()
 	}
 }
 

@@ -80,7 +80,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	case reserved && now-c.At >= int64(c.store.o.MaxAge):
 		sh.Lose(k, ReasonAged)
 	case reserved:
-		sh.giveBack(sh.Put(k, gone, c.since, now), c)
+		sh.putBack(sh.Put(k, gone, c.since, now), c)
 	case c.Doubt && k.Session.IsOfHolder():
 		sh.Lose(k, ReasonEvicted) // the write may have used the copy up
 	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
@@ -90,9 +90,9 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	}
 }
 
-// giveBack puts back what c had reserved. A view isn't put back if the session has written since. A read isn't put back if a named session
+// putBack puts back what c had reserved. A view isn't put back if the session has written since. A read isn't put back if a named session
 // has read since.
-func (sh *shard) giveBack(e *viewcache.Entry, c *claim) {
+func (sh *shard) putBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case !c.reservesView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
 		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.spent)

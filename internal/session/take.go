@@ -50,7 +50,7 @@ func (t *selection) take(ctx context.Context) (Base, error) {
 		return b, nil
 	}
 	t.s.waited.Add(1)
-	defer t.leave()
+	defer t.endWait()
 	for {
 		select {
 		case <-wait:
@@ -68,9 +68,9 @@ func (t *selection) take(ctx context.Context) (Base, error) {
 	}
 }
 
-// leave ends the wait. If the first try has handed its claim over to this write, and this write hasn't taken it, leave gives the claim
+// endWait ends the wait. If the first try has handed its claim over to this write, and this write hasn't taken it, endWait gives the claim
 // back.
-func (t *selection) leave() {
+func (t *selection) endWait() {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	now := t.s.clock()
