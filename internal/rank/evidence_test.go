@@ -314,3 +314,20 @@ func TestLongEntriesAreDropped(t *testing.T) {
 		t.Errorf("%+v, want the first", got)
 	}
 }
+
+// TestTheExampleOfThePageHasThesePrices: docs/inference.md works it out, change by change.
+func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
+	cs := []Candidate{{Revision: at(1, `{"items":[],"count":0}`)}, {Revision: at(2, `{"items":["apples"],"count":1}`)}}
+	sent := []byte(`{"items":["bread"],"count":1}`)
+	mine := digesters.Get().(*digester)
+	defer mine.release()
+	mine.read(sent)
+	w := weighings.Get().(*weighing)
+	defer w.release()
+	if v := w.weigh(cs, &mine.Digest, false); v[0].price != 1 || v[1].price != 15 {
+		t.Errorf("prices %d and %d", v[0].price, v[1].price)
+	}
+	if c := Likeliest(cs, Sent{Body: sent}); c.Best != 0 || !c.Ambiguous {
+		t.Errorf("%+v", c)
+	}
+}
