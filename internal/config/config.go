@@ -121,9 +121,9 @@ type spot struct {
 
 // Upstream is the engine: its nodes, and how optimist reaches them.
 type Upstream struct {
-	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user.
-	// No default: `serve` doesn't start without one. Several nodes are for availability: if a node fails, optimist
-	// leaves it out until it answers again.
+	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user, and not the data port of
+	// this optimist. No default: `serve` doesn't start without one. Several nodes are for availability: if a node fails, optimist leaves it
+	// out until it answers again.
 	URLs []string `json:"urls"`
 
 	// TLS is for https nodes.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,4 +167,30 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestAnotherServerOfThisMachineIsNoLoop: another port, or another address of the same port, is no data port of optimist's own.
+func TestAnotherServerOfThisMachineIsNoLoop(t *testing.T) {
+	for _, c := range []struct {
+		listen, node string
+		loop         bool
+	}{
+		{"127.0.0.1:9280", "http://127.0.0.1:9280", true},
+		{"127.0.0.1:9280", "http://localhost:9280", true},
+		{"localhost:9280", "http://[::1]:9280", true},
+		{"0.0.0.0:9280", "http://127.0.0.1:9280", true},
+		{"[::]:80", "http://localhost", true},
+		{"10.0.0.7:9280", "http://10.0.0.7:9280", true},
+		{"127.0.0.1:9280", "http://127.0.0.1:9200", false},
+		{"127.0.0.1:9280", "http://127.0.0.2:9280", false},
+		{"127.0.0.1:9280", "http://[::1]:9280", false},
+		{"10.0.0.7:9280", "http://localhost:9280", false},
+		{"0.0.0.0:9280", "http://es1:9280", false},
+		{"127.0.0.1:0", "http://127.0.0.1:9280", false},
+	} {
+		_, err := Parse("f.yaml", fmt.Appendf(nil, "listen: %q\nupstream: {urls: [%q]}\n", c.listen, c.node), Overrides{})
+		if loop := err != nil && strings.Contains(err.Error(), "own data port"); loop != c.loop || err != nil && !loop {
+			t.Errorf("%s, %s: %v", c.listen, c.node, err)
+		}
+	}
 }

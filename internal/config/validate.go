@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"slices"
@@ -144,6 +145,8 @@ func (v *validator) upstream() {
 			continue
 		case seen[strings.TrimRight(raw, "/")]:
 			v.fail(key, "%q is here twice", raw)
+		case v.isDataPort(parsed):
+			v.fail(key, "this is optimist's own data port (listen: %s): a request would come back without end; name the engine", v.cfg.Listen)
 		}
 		seen[strings.TrimRight(raw, "/")] = true
 		secure = secure || parsed.Scheme == "https"
@@ -153,6 +156,22 @@ func (v *validator) upstream() {
 	if len(u.URLs) > 64 {
 		v.fail("upstream.urls", "%d are too many: 64 at most", len(u.URLs))
 	}
+}
+
+// isDataPort reports whether u leads to the data port itself, as far as the addresses show it.
+func (v *validator) isDataPort(u *url.URL) bool {
+	host, port, err := net.SplitHostPort(v.cfg.Listen)
+	if err != nil || port != cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]) {
+		return false
+	}
+	to := u.Hostname()
+	every := host == "" || net.ParseIP(host).IsUnspecified()
+	return host == to || isLocalhost(to) && (every || isLocalhost(host) && (host == "localhost" || to == "localhost"))
+}
+
+// isLocalhost reports whether the host is this machine by its usual name or address. 127.0.0.2 may be another server's.
+func isLocalhost(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
 func (v *validator) tls(t *TLS, plain bool) {
