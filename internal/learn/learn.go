@@ -50,10 +50,15 @@ type Conflict struct {
 	Outcome string // a word: merged, refused, lost
 	// Merger is that of the rule that took the write.
 	Merger *merge.Merger
+	// Setter is that rule: of values that it sets itself there is nothing to learn. Nil: it sets none.
+	Setter merge.Setter
 	// Base is what the client had read, nil for no document; Sent what it sent; Current what others had made of the document
 	// meanwhile, nil where that isn't known.
 	Base, Sent, Current []byte
 }
+
+// sets reports whether the rule sets the value at a path itself.
+func (c *Conflict) sets(path string) bool { return c.Setter != nil && c.Setter.Sets(path) }
 
 // Options are what a Learner needs. All may be missing.
 type Options struct {
@@ -122,7 +127,7 @@ func (l *Learner) Observe(c *Conflict) {
 	d.name = c.Name
 	d.count(began, name, c.Outcome)
 	for i := range found {
-		if v := read(&found[i]); v.bothChanged(&found[i]) {
+		if v := read(&found[i]); v.bothChanged(&found[i]) && !c.sets(v.path) {
 			l.learn(c, d, &v, name)
 		}
 	}

@@ -403,3 +403,21 @@ func BenchmarkMet(b *testing.B) {
 		})
 	}
 }
+
+// setter is a rule that sets the value at one path itself.
+type setter string
+
+func (s setter) Sets(path string) bool { return path == string(s) }
+
+// TestWhatTheRuleSetsItselfIsNoConflict: a time of change that a transform sets was listed as a value of others that is overwritten.
+func TestWhatTheRuleSetsItselfIsNoConflict(t *testing.T) {
+	f := newFight(t)
+	for range 20 {
+		f.Observe(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone("c"), Outcome: "merged", Merger: f.merger, Setter: setter("/at"),
+			Base: raw(`{"at":"1","n":1,"x":"a"}`), Sent: raw(`{"n":2,"x":"b"}`), Current: raw(`{"at":"2","n":1,"x":"c"}`)})
+	}
+	hot := f.Hot(10, f.ruled)
+	if len(hot) != 1 || len(hot[0].Paths) != 1 || hot[0].Paths[0].Name != "/x" {
+		t.Errorf("%+v", hot)
+	}
+}

@@ -88,6 +88,9 @@ type Rule struct {
 	match matcher
 }
 
+// Sets implements merge.Setter: it reports whether the rule's transform sets the value at a path, whatever clients send.
+func (r *Rule) Sets(path string) bool { return r.Transform != nil && r.Transform.Sets(path) }
+
 // Locks say which locks protect the documents of a rule, beside each one's own.
 type Locks struct {
 	ByID   bool     // the document's id is its path in the tree of its index

@@ -327,7 +327,8 @@ func (s *Service) reportCollision(c *change) {
 	if s.events.Collision == nil || !conflict {
 		return
 	}
-	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Outcome: c.Outcome.Kind.String()}
+	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Setter: c.Rule,
+		Outcome: c.Outcome.Kind.String()}
 	switch {
 	case c.answer == nil:
 		l.Outcome = "failed"
