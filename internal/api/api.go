@@ -68,8 +68,10 @@ type Op struct {
 	// that were known mean nothing any more. Without it only what is done to documents that are written may change.
 	Renumbers bool
 	// Ambiguous says that engines with mapping types take the path for an endpoint of the type _doc, and others for a document with the
-	// endpoint's name as its id. Parse takes it for the document: see Settle.
+	// endpoint's name as its id. Parse takes it for the document: see Settle. If it isn't known what the engine has, the Kind is Other.
 	Ambiguous bool
+	// Stream says of a Bulk that its items come one by one, and that each is answered before the next: OpenSearch's /_bulk/stream.
+	Stream bool
 	// Fragment says that the target has a number sign. Engines differ in what that does to the path before it, and read no
 	// parameters behind it: nothing that is added to such a request would be heeded. The rest is what is before it, Path and
 	// Query are whole.
@@ -153,8 +155,8 @@ func methodOf(b []byte) methods {
 
 func (m methods) in(set methods) bool { return m&set != 0 }
 
-// split cuts a path at its slashes. It returns 0 for a path with an empty segment or more than five segments; slashes at the end
-// don't count, as in the engines.
+// split cuts a path at its slashes. It returns 0 for a path with more than five segments, or with an empty one that isn't the second, where
+// Elasticsearch 7 takes it for a type. Slashes at the end don't count, as in the engines.
 func split(path []byte, segs *[5][]byte) int {
 	path = bytes.TrimRight(path, "/")
 	n := 0
@@ -164,7 +166,7 @@ func split(path []byte, segs *[5][]byte) int {
 		if i >= 0 {
 			seg = path[:i]
 		}
-		if len(seg) == 0 || n == len(segs) {
+		if len(seg) == 0 && n != 1 || n == len(segs) {
 			return 0
 		}
 		segs[n] = seg
@@ -179,13 +181,9 @@ func split(path []byte, segs *[5][]byte) int {
 // parseGlobal reads paths whose first segment is an endpoint.
 func parseGlobal(op *Op, m methods, segs [][]byte) {
 	first := string(segs[0])
-	if len(segs) == 1 {
-		op.Kind = several(first, m)
-	}
+	parseMany(op, m, segs)
 	switch {
 	case op.Kind != Other:
-	case first == "_all" && len(segs) == 2 && byQuery(string(segs[1]), m) != Other:
-		op.Kind, op.Index = byQuery(string(segs[1]), m), segs[0]
 	case first == "_search" && len(segs) > 1 && len(segs) <= 3 && string(segs[1]) == "scroll" && m.in(mGET|mPOST):
 		op.Kind = Scroll
 	case first == "_reindex" && len(segs) == 1 && m == mPOST:
@@ -194,6 +192,20 @@ func parseGlobal(op *Op, m methods, segs [][]byte) {
 		op.Kind = NodesHTTP
 	case m.in(changes):
 		op.Kind, op.Renumbers = globalAdmin(first, m, segs)
+	}
+}
+
+// parseMany is parseGlobal for what writes many documents. Before _bulk the engines take anything for an index, and the items may name
+// others.
+func parseMany(op *Op, m methods, segs [][]byte) {
+	first, last := string(segs[0]), string(segs[len(segs)-1])
+	switch {
+	case len(segs) == 1:
+		op.Kind = several(first, m)
+	case first == "_bulk" && len(segs) == 2 && last == "stream" && m.in(writes):
+		op.Kind, op.Stream = Bulk, true
+	case len(segs) <= 3 && (last == "_bulk" && m.in(writes) || first == "_all" && byQuery(last, m) != Other):
+		parseIndex(op, m, segs)
 	}
 }
 
@@ -207,13 +219,13 @@ const (
 	HasTypes
 )
 
-// Settle takes an ambiguous operation for what it is for an engine with these types. Where that isn't known, it is Other: the engine
-// decides.
+// Settle takes an ambiguous operation for what it is for an engine with these types. Where that isn't known, it stays ambiguous, and is
+// Other: the engine decides.
 func (op *Op) Settle(method []byte, types Types) {
 	if !op.Ambiguous || types == NoTypes {
 		return
 	}
-	op.Kind, op.ID, op.Ambiguous = Other, nil, false
+	op.Kind, op.ID, op.Ambiguous = Other, nil, types == TypesUnknown
 	if types == HasTypes {
 		parseTyped(op, methodOf(method), op.Segments())
 	}
@@ -362,13 +374,15 @@ func parseIndex(op *Op, m methods, segs [][]byte) {
 		return
 	}
 	switch end := string(segs[1]); {
-	case end[0] != '_', end == "_doc" && len(segs) == 4: // the type may be _doc
+	case end == "" || end[0] != '_', end == "_doc" && len(segs) == 4: // the type may be _doc
 		parseTyped(op, m, segs)
 	case end == "_doc" && len(segs) == 2 && m == mPOST:
 		op.Kind = IndexAuto
 	case end == "_doc" && len(segs) == 3:
 		op.name(document(op, m), segs[2])
 		op.Ambiguous = ofType(string(segs[2]), m)
+	case end == "_bulk" && len(segs) == 3 && string(segs[2]) == "stream" && m.in(writes):
+		op.Kind, op.Stream = Bulk, true
 	case len(segs) == 3:
 		op.name(one(end, m), segs[2])
 	case len(segs) == 2:
@@ -395,6 +409,7 @@ func parseTyped(op *Op, m methods, segs [][]byte) {
 		if op.Kind == Other && m.in(changes) {
 			op.Kind, op.Renumbers = indexAdmin(end)
 		}
+	case len(segs[1]) == 0: // no document has such a type
 	case len(segs) == 3:
 		op.name(document(op, m), segs[2])
 	case len(segs) == 4:

@@ -117,6 +117,7 @@ func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 		"alias of one":     {asked: "a.b", body: `{"shop-1":` + one + `,"aliases":{"a.b":{}}}}`, want: "shop-1"},
 		"write index":      {asked: "a.b", body: `{"shop-1":` + one + `},"shop-2":` + one + `,"aliases":{"a.b":{"is_write_index":true}}}}`, want: "shop-2"},
 		"alias of several": {asked: "a", body: `{"shop-1":` + one + `},"shop-2":` + one + `}}`, err: ErrNoIndex},
+		"an endpoint":      {asked: "_all", body: `{"shop":` + one + `}}`, err: ErrNoIndex},
 		"data stream":      {asked: "logs", body: `{".ds-logs-000001":` + one + `,"data_stream":"logs"},".ds-logs-000002":` + one + `,"data_stream":"logs"}}`, want: ".ds-logs-000002", stream: "logs"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,11 @@ var indexFilter = []string{
 
 // ResolveIndex asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
 // ErrForbidden, *StatusError, and those of the upstream. An alias of several indices without one for writing is ErrNoIndex: the
-// engine refuses writes to it.
+// engine refuses writes to it. So is a name that no index can have, for which the engine would show something else.
 func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (Index, error) {
+	if name == "" || name[0] == '_' {
+		return Index{}, ErrNoIndex
+	}
 	req := esapi.IndicesGetRequest{Index: []string{Segment(name)}, FilterPath: indexFilter}
 	status, body, err := c.do(ctx, caller, req)
 	if err != nil {

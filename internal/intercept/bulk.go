@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
-	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/internal/watch"
@@ -19,28 +19,19 @@ import (
 	"optimist/proxy"
 )
 
-// many deals with requests that write many documents: items of a bulk are guarded, changes by query are forwarded. The answer says what
-// was done: whoever counts on a rule must not have to guess.
+// many deals with a bulk. Each of its items may be of an index that a rule takes, whatever its path names: the path only stands for the
+// items that name none. The answer says what was done: whoever counts on a rule must not have to guess.
 func (i *Interceptor) many(r *request) bool {
-	rules, op := i.Rules.Rules(), r.Op()
-	a := targetOf(r, api.Index)
-	ru := rules.MatchRequest(&a)
-	if len(op.Index) == 0 && len(rules.All()) > 0 {
-		ru = rules.All()[0] // any of its items may be of an index that a rule takes
-	}
-	locked := rules.Enforces()
-	if locked != nil && i.Rules.Effective(locked) != rule.Guard {
-		locked = nil
-	}
-	if op.Kind != api.Bulk {
-		i.changeByQuery(r, ru, locked != nil)
-		return true
-	}
-	if locked != nil && i.Rules.Effective(ru) != rule.Guard {
-		ru = locked // its items may be of other indices
-	}
-	if i.Rules.Effective(ru) != rule.Guard && r.journal == nil {
+	t := i.guarding()
+	if t.rules == nil && r.journal == nil {
 		return i.passMany(r, nil)
+	}
+	if r.Index() != "" {
+		if of, err := i.takersOf(r, r.Index()); err == nil && of.rules == nil && r.journal == nil && i.isOfItsPath(r) {
+			return i.passMany(r, nil)
+		} else if of.rules != nil {
+			t = of
+		}
 	}
 	reason := i.bulkReason(r)
 	var of []bulk.Name
@@ -51,10 +42,28 @@ func (i *Interceptor) many(r *request) bool {
 		}
 		reason, of = why, names
 	}
-	if reason != "" && reason != outcome.ReasonBulk && i.barredBulk(r, reason) {
+	switch {
+	case reason == untaken:
+		return i.passBulk(r, nil, of)
+	case reason != "" && reason != outcome.ReasonBulk && i.barredBulk(r, reason):
 		return true
 	}
-	return i.passBulk(r, []wire.Field{i.passedField(r, ru, reason)}, of)
+	return i.passBulk(r, []wire.Field{i.passedField(r, t.spokesman(), reason)}, of)
+}
+
+// untaken says, in place of a reason, that no rule takes any item of a bulk: then nothing is said of it.
+const untaken = "untaken"
+
+// isOfItsPath reports whether it can be seen at once that no item of the bulk names an index. That costs a look for a word: to read the
+// items takes many times as long. It is false where that can't be told: items may hold the word in a document, or spell it with escapes,
+// and what isn't JSON in UTF-8 may be read otherwise by the engine. Then the items are read.
+func (i *Interceptor) isOfItsPath(r *request) bool {
+	h := r.Head()
+	if r.Op().Fragment || r.Op().Stream || !wire.NDJSONBody(h.Fields) || h.Get("content-encoding") != nil && !r.Gzipped() {
+		return false
+	}
+	body, _, err := r.Plain(i.MaxBody)
+	return err == nil && !bytes.Contains(body, []byte("_index")) && !bytes.Contains(body, []byte(`\u00`)) && bytes.IndexByte(body, 0) < 0
 }
 
 // bulkReason is why the items of a bulk can't be guarded, as far as its head tells.
@@ -68,7 +77,7 @@ func (i *Interceptor) bulkReason(r *request) string {
 		return outcome.ReasonFragment
 	case c.Bound:
 		return outcome.ReasonAuth
-	case otherForm, !wire.NDJSONBody(r.Head().Fields), !wire.AcceptsJSON(r.Head().Fields):
+	case otherForm, op.Stream, !wire.NDJSONBody(r.Head().Fields), !wire.AcceptsJSON(r.Head().Fields):
 		return outcome.ReasonFormat
 	}
 	return ""
@@ -101,8 +110,11 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		return false, reason, bulk.Names(body, d)
 	}
 	if !b.choose() {
-		if b.passes {
+		switch {
+		case b.passes:
 			reason = outcome.ReasonBulk
+		case !b.taken():
+			reason = untaken
 		}
 		return false, reason, b.itemNames()
 	}

@@ -14,6 +14,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
@@ -34,25 +35,49 @@ func (i *Interceptor) changesUnknown(r *request) (over func()) {
 	})
 }
 
-// reindex forwards a request that copies what a query finds into another index.
+// reindex forwards a request that copies what a query finds into another index. The engine writes the documents there by itself.
 func (i *Interceptor) reindex(r *request) {
 	defer i.changesUnknown(r)()
-	r.Pass(proxy.ForwardOptions{})
+	i.unguarded(r, outcome.ReasonByQuery, func() (takers, error) {
+		body, _, err := r.Plain(i.MaxBody)
+		if err != nil || !jsontext.Valid(body) {
+			return i.guarding(), nil // nobody knows which index it is
+		}
+		return i.takersOf(r, gjson.GetBytes(body, "dest.index").String())
+	}, nil)
 }
 
-// changeByQuery deals with a request that changes what a query finds. ru is the rule for its index, or nil; enforced says that some rule
-// enforces locks.
-func (i *Interceptor) changeByQuery(r *request, ru *rule.Rule, enforced bool) {
+// changeByQuery deals with a request that changes what a query finds, in any of the indices that it names.
+func (i *Interceptor) changeByQuery(r *request) {
 	defer i.changesUnknown(r)()
+	find := func() (takers, error) { return i.takersOfAny(r, r.Op().Index) }
+	i.unguarded(r, outcome.ReasonByQuery, find, func(t *takers) bool { return i.byQuery(r, t) })
+}
+
+// unguarded deals with a request whose documents only the engine knows. It is refused if it may write to an index where locks are enforced.
+// If rules take all of it, carryOut has it done (nil: nobody does). Else it is forwarded as it is. If a rule takes any of its writes, the
+// answer says so, with the reason.
+func (i *Interceptor) unguarded(r *request, reason string, find func() (takers, error), carryOut func(t *takers) bool) {
 	var fields []wire.Field
-	switch {
-	case enforced && i.barred(r):
-		return
-	case i.Rules.Effective(ru) == rule.Guard || r.journal != nil:
-		if i.byQuery(r, ru) {
+	t := i.guarding()
+	if t.rules != nil {
+		found, err := find()
+		switch {
+		case err == nil:
+			t = found
+		case t.enforcing() != nil:
+			fail(r, err)
 			return
 		}
-		fields = []wire.Field{i.passedField(r, ru, outcome.ReasonByQuery)}
+	}
+	switch locks := t.enforcing(); {
+	case locks != nil:
+		i.bar(r, locks, reason)
+		return
+	case t.all && t.rules != nil && carryOut != nil && carryOut(&t):
+		return
+	case t.rules != nil:
+		fields = []wire.Field{i.passedField(r, t.spokesman(), reason)}
 	}
 	if !i.passMany(r, fields) {
 		r.Pass(proxy.ForwardOptions{})
@@ -62,8 +87,8 @@ func (i *Interceptor) changeByQuery(r *request, ru *rule.Rule, enforced bool) {
 // byQuery deals with a request that deletes, or updates, what a query finds. The engine changes one document after the other, each under a
 // guard of its own, and stops at the first conflict, or leaves out those that conflict. Such a request is sent again until nothing is left
 // to be done: the query then finds what is left. It reports false for one that has to be forwarded as it is.
-func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
-	if !i.mayRerun(r, ru) {
+func (i *Interceptor) byQuery(r *request, t *takers) (done bool) {
+	if !i.mayRerun(r, t) {
 		return false
 	}
 	body, fields, err := r.Plain(i.MaxBody)
@@ -76,8 +101,8 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 	case limited(body):
 		return false
 	}
-	q := queryRun{i: i, r: r, body: body, fields: fields, untransformed: untransformed(r, ru)}
-	err = retry.Do(r.Context(), retry.Policy(ru.Retry), q.attempt)
+	q := queryRun{i: i, r: r, body: body, fields: fields, untransformed: untransformed(r, t.spokesman())}
+	err = retry.Do(r.Context(), retry.Policy(t.rules[0].Retry), q.attempt)
 	switch {
 	case q.last == nil, err != nil && !errors.Is(err, doc.ErrConflict):
 		i.failForwarded(r, err, true)
@@ -88,10 +113,11 @@ func (i *Interceptor) byQuery(r *request, ru *rule.Rule) (done bool) {
 }
 
 // mayRerun reports whether it is known that the request may be carried out twice, as far as its head tells. A delete may. An update runs a
-// script, or a pipeline, over documents that it may have changed before: only where a rule says so.
-func (i *Interceptor) mayRerun(r *request, ru *rule.Rule) bool {
+// script, or a pipeline, over documents that it may have changed before: only where all rules say so.
+func (i *Interceptor) mayRerun(r *request, t *takers) bool {
 	op := r.Op()
-	if op.Kind == api.UpdateByQuery && !ru.Rerun || i.bulkReason(r) != "" {
+	once := func(ru *rule.Rule) bool { return !ru.Rerun }
+	if op.Kind == api.UpdateByQuery && t.first(once) != nil || i.bulkReason(r) != "" {
 		return false
 	}
 	for _, name := range append(bounds[:], "pretty") {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/proxy"
 )
@@ -28,6 +29,9 @@ func (i *Interceptor) dispatch(r *request) bool {
 		return true
 	}
 	switch op := r.Op(); {
+	case op.Kind == api.Other && op.Ambiguous && !reads(r.Head().Method):
+		i.unguarded(r, outcome.ReasonUnasked, func() (takers, error) { return i.guarding(), nil }, nil)
+		return true
 	case op.Kind == api.Other:
 		return false
 	case op.Kind == api.IndexAdmin:
@@ -46,8 +50,11 @@ func (i *Interceptor) dispatch(r *request) bool {
 		return i.auto(r)
 	case op.Kind.Read():
 		return r.reading.Serve(i.watcher, &r.Request)
-	case op.Kind == api.Bulk, op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery:
+	case op.Kind == api.Bulk:
 		return i.many(r)
+	case op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery:
+		i.changeByQuery(r)
+		return true
 	case op.Kind == api.Reindex:
 		i.reindex(r)
 		return true

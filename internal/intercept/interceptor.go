@@ -104,31 +104,6 @@ func (i *Interceptor) Owner(x *proxy.Exchange) budget.Owner {
 	return c.Owner()
 }
 
-// taker is the rule that takes a write, or nil. A rule takes it by the name that the request has, or by that of the index behind:
-// where a rule could be in question by that alone, the engine is asked, once a minute for a name. The error says that it couldn't
-// be, and that the write can't be let through, since a rule might have guarded it.
-func (i *Interceptor) taker(r *request) (*rule.Rule, error) {
-	rules, a := i.Rules.Rules(), targetOf(r, r.Op().Kind)
-	ru := rules.MatchRequest(&a)
-	if !rules.Elsewhere(&a, ru) {
-		return ru, nil
-	}
-	ix, err := i.catalog.Resolve(r.Context(), r.Asker(), a.Index, 0)
-	switch {
-	case err == nil:
-		a.Concrete, a.Stream = ix.Name, ix.DataStream
-		return rules.MatchRequest(&a), nil
-	case i.Rules.Mode() != rule.Guard:
-		return ru, nil // whatever takes it, it is forwarded as it is
-	}
-	return nil, err
-}
-
-// targetOf is the request as rules look at it.
-func targetOf(r *request, kind api.Kind) rule.Target {
-	return rule.Target{Index: r.Index(), Kind: kind, Fields: r.Head().Fields}
-}
-
 // outcomeField is the field that says what became of a write.
 func outcomeField(o *outcome.Outcome) wire.Field {
 	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}

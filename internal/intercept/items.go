@@ -186,16 +186,10 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 	if known.known {
 		return known.rule, nil
 	}
-	rules := b.i.Rules.Rules()
 	a := rule.Target{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
-	ru := rules.MatchRequest(&a)
-	if rules.Elsewhere(&a, ru) {
-		ix, err := b.indexOf(it.named)
-		if err != nil {
-			return nil, err
-		}
-		a.Concrete, a.Stream = ix.Name, ix.DataStream
-		ru = rules.MatchRequest(&a)
+	ru, err := match(b.i.Rules.Rules(), &a, func() (catalog.Index, error) { return b.indexOf(it.named) })
+	if err != nil {
+		return nil, err
 	}
 	*known = ruled{ru, true}
 	return ru, nil
@@ -243,6 +237,16 @@ func (b *items) chooseFor(it *item) {
 		it.named.guarded = it.named.guarded || it.guarded
 		it.retries = !it.guarded && !it.Elsewhere && it.err == nil && it.wantsRetries()
 	}
+}
+
+// taken reports whether a rule that is in force takes any of the items.
+func (b *items) taken() bool {
+	for k := range b.all {
+		if b.all[k].rule != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // refusedBy is what an item gets whose rule refuses items of bulks.

@@ -1,10 +1,8 @@
 package intercept
 
 import (
-	"bytes"
 	"net/http"
 
-	"optimist/internal/api"
 	"optimist/internal/bulk"
 	"optimist/internal/gate"
 	"optimist/internal/outcome"
@@ -26,70 +24,12 @@ func (i *Interceptor) bar(r *request, ru *rule.Rule, reason string) {
 	r.Fail(unguardable(ru, reason), outcomeField(&o))
 }
 
-// barred refuses a change by query of an index where locks are enforced: which documents it changes, nobody knows before. It reports
-// whether the request has its answer.
-func (i *Interceptor) barred(r *request) bool {
-	ru, err := i.enforcing(r, r.Op().Index)
-	switch {
-	case err != nil:
-		fail(r, err)
-	case ru != nil:
-		i.bar(r, ru, outcome.ReasonByQuery)
-	}
-	return err != nil || ru != nil
-}
-
-// enforcing is the rule that enforces locks on any of the indices that an expression of a path names, or nil.
-func (i *Interceptor) enforcing(r *request, raw []byte) (*rule.Rule, error) {
-	name := api.Name(raw)
-	if api.OneIndex(name) {
-		return i.enforcingOne(r, name)
-	}
-	expression := string(raw)
-	if len(bytes.TrimSpace(raw)) == 0 {
-		expression = "*"
-	}
-	listed, err := i.catalog.List(r.Context(), r.Asker(), expression)
-	if err != nil {
-		return nil, unasked(err)
-	}
-	rules := i.Rules.Rules()
-	for index, what := range listed {
-		names := []string{index}
-		for other := range what.Names {
-			names = append(names, other)
-		}
-		if ru := rules.MatchAny(names...); ru != nil && ru.Locks != nil && i.Rules.Effective(ru) == rule.Guard {
-			return ru, nil
-		}
-	}
-	return nil, nil
-}
-
-// enforcingOne is enforcing for one name.
-func (i *Interceptor) enforcingOne(r *request, name string) (*rule.Rule, error) {
-	rules := i.Rules.Rules()
-	a := rule.Target{Index: name, Kind: api.Index, Fields: r.Head().Fields}
-	ru := rules.MatchRequest(&a)
-	if rules.Elsewhere(&a, ru) {
-		ix, err := i.catalog.Resolve(r.Context(), r.Asker(), name, 0)
-		if err != nil {
-			return nil, err
-		}
-		a.Concrete, a.Stream = ix.Name, ix.DataStream
-		ru = rules.MatchRequest(&a)
-	}
-	if ru == nil || ru.Locks == nil || i.Rules.Effective(ru) != rule.Guard {
-		return nil, nil
-	}
-	return ru, nil
-}
-
 // barredBulk refuses a bulk whose items can't be guarded, if one of them may be of an index where locks are enforced. It reports whether
 // the request has its answer.
 func (i *Interceptor) barredBulk(r *request, reason string) bool {
-	first := i.Rules.Rules().Enforces()
-	if first == nil || i.Rules.Effective(first) != rule.Guard {
+	all := i.guarding()
+	first := all.enforcing()
+	if first == nil {
 		return false
 	}
 	body, _, err := r.Plain(i.MaxBody)
@@ -100,12 +40,15 @@ func (i *Interceptor) barredBulk(r *request, reason string) bool {
 		return true
 	}
 	for k := range names {
-		ru, err := i.enforcingOne(r, names[k].Index)
-		switch {
-		case err != nil:
+		if k > 0 && names[k].Index == names[k-1].Index {
+			continue
+		}
+		t, err := i.takersOf(r, names[k].Index)
+		if err != nil {
 			fail(r, err)
 			return true
-		case ru != nil:
+		}
+		if ru := t.enforcing(); ru != nil {
 			i.bar(r, ru, reason)
 			return true
 		}

@@ -13,7 +13,7 @@ const (
 	ReasonExplicit   = "explicit"        // the client brought its own guard
 	ReasonBulk       = "bulk"            // a rule says that the items of a bulk go as they are
 	ReasonByQuery    = "by_query"        // nor are the documents of an update or delete by query
-	ReasonUnasked    = "unasked"         // whether the client sees documents whole couldn't be asked: guarded, not merged
+	ReasonUnasked    = "unasked"         // whether the client sees documents whole, or the engine has types, couldn't be asked
 
 	ReasonFound = "found" // a repeat, whose first try has left its mark in the document
 
