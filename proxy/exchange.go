@@ -41,6 +41,7 @@ type Exchange struct {
 	out     []byte       // what is being written to the client
 	prefix  []byte       // the first bytes of an answer's body, for ForwardOptions.OnHead
 	pending []byte       // a piece of an answer's body that is held back until the next piece comes
+	last    []byte       // the last piece of an answer's body, while ForwardOptions.Last runs
 
 	outcome []byte // the answer's Optimist-Outcome, for the log
 

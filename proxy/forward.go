@@ -250,8 +250,9 @@ func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byt
 			x.sent += int64(len(piece))
 		}
 		if o.Last != nil && (whole || x.sent == length) {
+			x.last = piece
 			o.Last()
-			o.Last = nil
+			piece, x.last, o.Last = x.last, nil, nil
 		}
 		if err := x.sendOrHold(o, framing, piece, whole); err != nil {
 			return err
@@ -269,6 +270,16 @@ func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byt
 		if piece = p; o.Change != nil {
 			piece = o.Change(p, whole)
 		}
+	}
+}
+
+// FreeUpstream gives the connection to the engine back before the client has the end of the answer. It is for ForwardOptions.Last: whoever
+// asks the engine something there would hold one connection, and wait for another. The bytes that Copy got last aren't valid any more
+// then. Where nothing is being forwarded, it does nothing.
+func (x *Exchange) FreeUpstream() {
+	if up := x.c.up; up != nil {
+		x.last = bytes.Clone(x.last)
+		up.Finish()
 	}
 }
 

@@ -383,3 +383,37 @@ func TestTheEngineSaysWhetherAPathIsAnEndpointOfAType(t *testing.T) {
 		}
 	}
 }
+
+// TestAReadAsksNothingWhileItHoldsAConnection: somebody else has found another index of the name. Whether the client's own is still the same
+// is asked over the only connection to the engine, and what the client has read before counts on.
+func TestAReadAsksNothingWhileItHoldsAConnection(t *testing.T) {
+	for name, read := range map[string][3]string{
+		"a document":         {"GET", "/shop/_doc/2", ""},
+		"none":               {"GET", "/shop/_doc/none", ""},
+		"whether there is":   {"HEAD", "/shop/_doc/none", ""},
+		"a bare one":         {"GET", "/shop/_source/2", ""},
+		"several":            {"POST", "/shop/_mget", `{"ids":["2","none"]}`},
+		"several, by a path": {"POST", "/_mget", `{"docs":[{"_index":"shop","_id":"2"}]}`},
+		"a search":           {"POST", "/shop/_search", `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := enginetest.Serve(t)
+			c := configured(t, "", engine)
+			c.Upstream.MaxConnections = 1
+			w := &world{t: t, direct: engine, app: running(t, c)}
+			w.proxied = w.app.URL()
+			w.put("/shop/_doc/1?refresh=true", `{"a":1}`)
+			w.put("/shop/_doc/2?refresh=true", `{"a":1}`)
+			s := []string{"Optimist-Session", "s"}
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/3", `{"a":1}`, s...), 201, "") // what the index is is known by now
+			if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", s...); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			w.app.sessions.DropIndex(session.Credentials{1}, "shop")
+			if a := w.ask(w.proxied, read[0], read[1], read[2], s...); a.Status != 200 && a.Status != 404 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"a":2}`, s...), 200, "guarded;attempts=1;base=session")
+		})
+	}
+}

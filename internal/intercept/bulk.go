@@ -201,6 +201,7 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	var err error
 	for k := range of { // the answer was to show less, so that nobody can tell what became of which
 		if k == 0 || of[k].Index != of[k-1].Index {
+			r.FreeUpstream() // the engine may be asked
 			ix, err = i.catalog.Resolve(r.Context(), r.Asker(), of[k].Index, 0)
 		}
 		if err == nil && of[k].ID != "" {

@@ -160,16 +160,30 @@ func (rd *Reading) lookAtIndex(d *Document) {
 }
 
 // settle has the engine asked whether the index is still the same one, if other clients doubt it. The read itself needs that: what was read
-// before it mustn't take it along.
+// before it mustn't take it along. All of the answer must be here, or nothing of the read be sent: while somebody waits for a connection to
+// ask, the read must not hold another.
 func (rd *Reading) settle(index, name string) {
-	c := rd.client.Session.Credentials()
+	c := rd.r.Client().Session.Credentials()
 	if _, open := rd.w.Sessions.Doubt(c, index); !open {
 		return
 	}
+	rd.r.FreeUpstream()
 	_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), cmp.Or(name, index), 0)
 	if _, open := rd.w.Sessions.Doubt(c, index); open && name != "" && name != index { // the name is of several indices
 		_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), index, 0)
 	}
+}
+
+// settleFirst is settle for a search of one name, before it is sent: while its hits come nobody may ask, and what is in doubt then is lost.
+func (rd *Reading) settleFirst(name string) {
+	if name == "" {
+		return
+	}
+	index := name
+	if ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, name); known {
+		index = ix.Name
+	}
+	rd.settle(index, name)
 }
 
 // sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
@@ -225,9 +239,7 @@ func (rd *Reading) watchStatus() bool {
 	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
-			if rd.copy.Head(h, nil); op.Head && op.Kind == api.Get && !rd.clientLeft() {
-				absent()
-			}
+			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
 			for ref := range rd.homes(d) {
 				rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
@@ -235,12 +247,15 @@ func (rd *Reading) watchStatus() bool {
 		}
 		return nil
 	}}
-	if !op.Head {
-		o.Copy, o.Last = rd.copy.Copy, rd.copy.Last
-		rd.copy.Whole = func() {
-			if body, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusNotFound && es.NoDocument(body) && !rd.clientLeft() {
-				absent()
-			}
+	o.Copy, o.Last = rd.copy.Copy, rd.copy.Last
+	rd.copy.Whole = func() {
+		missing := op.Head && op.Kind == api.Get
+		if !op.Head {
+			body, ok := rd.copy.Body()
+			missing = ok && es.NoDocument(body)
+		}
+		if missing && rd.copy.Status == http.StatusNotFound && !rd.clientLeft() {
+			absent()
 		}
 	}
 	rd.r.Pass(o)

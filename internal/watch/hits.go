@@ -71,6 +71,7 @@ func (rd *Reading) watchHits(f *searchPlan) {
 // forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers are taken out
 // again; a scroll's next page knows of them.
 func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, scrolls bool) {
+	rd.settleFirst(name)
 	rd.begin(false)
 	var rules rulesOf
 	looked, left := false, false
@@ -80,7 +81,6 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		}
 		if d := readHit(hit, hit, name); d.whole && d.Numbered && !left {
 			if rules.find(rd, name, d.Index); rd.remembers(rules.watches) {
-				rd.settle(d.Ref.Index, name)
 				for ref := range rd.homes(d) {
 					rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch)
 				}
