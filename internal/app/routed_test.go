@@ -157,3 +157,60 @@ func TestAReadByOneRoutingIsTheBaseOfAWriteByAnother(t *testing.T) {
 	w.put("/shop/_doc/1", `{"b":1}`)
 	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"a":1}`, "Optimist-Session", "s"), 200, "merged")
 }
+
+// TestAReadByARoutingIsNoBaseOfAnotherDocument: nobody has asked what the index is when a document of it is read. It has two shards.
+func TestAReadByARoutingIsNoBaseOfAnotherDocument(t *testing.T) {
+	const rules = "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget, search]}}\n"
+	for name, read := range map[string][3]string{
+		"get":            {"GET", "/shop/_doc/1?routing=2"},
+		"source":         {"GET", "/shop/_source/1?routing=2"},
+		"mget":           {"POST", "/shop/_mget?routing=2", `{"ids":["1"]}`},
+		"search":         {"POST", "/shop/_search?routing=2", `{"seq_no_primary_term":true}`},
+		"none":           {"GET", "/shop/_doc/none?routing=2"},
+		"none of a head": {"HEAD", "/shop/_doc/none?routing=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, second := shards(t)
+			id := "1"
+			if strings.HasPrefix(name, "none") {
+				id = "none"
+			}
+			w := newWorldOn(t, rules, Identity{}, url)
+			w.put("/shop/_doc/1?refresh=true", `{"of":"one"}`)
+			enginetest.Ask(t, "PUT", second+"/shop/_doc/1?routing=2&refresh=true", `{"of":"two"}`)
+			s := []string{"Optimist-Session", "s"}
+			if a := w.ask(w.proxied, read[0], read[1], read[2], s...); a.Status != 200 && id == "1" {
+				t.Fatal(a)
+			}
+			w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/"+id, `{"of":"one","n":2}`, s...), map[string]int{"1": 200, "none": 201}[id], "passed;attempts=1;base=none")
+			a := w.ask(w.proxied, "PUT", "/shop/_doc/"+id+"?routing=2", `{"of":"two","n":2}`, s...)
+			if a.Status > 201 || !strings.HasPrefix(a.Outcome(), "guarded;attempts=1;base=") || strings.Contains(a.Outcome(), "none") {
+				t.Errorf("by its own routing: %d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+		})
+	}
+}
+
+// TestAForwardedItemByARoutingIsNoWriteOfAnotherDocument: the session has read that one, and knows it on.
+func TestAForwardedItemByARoutingIsNoWriteOfAnotherDocument(t *testing.T) {
+	url, second := shards(t)
+	w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, bulk: pass}\n", Identity{}, url)
+	w.put("/shop/_doc/1", `{"of":"one","n":1,"m":1}`)
+	for range 2 {
+		enginetest.Ask(t, "PUT", second+"/shop/_doc/1?routing=2", `{"of":"two"}`)
+	}
+	s := []string{"Optimist-Session", "s"}
+	if a := w.ask(w.proxied, "GET", "/shop/_doc/1", "", s...); a.Status != 200 {
+		t.Fatal(a)
+	}
+	// The target goes to the engine of the second shard.
+	a := w.ask(w.proxied, "POST", "/shop/_bulk?routing=2", lines(`{"index":{"_id":"1"}}`, `{"of":"two","n":2}`), s...)
+	if a.Status != 200 || !strings.HasPrefix(a.Outcome(), "passed") {
+		t.Fatal(a)
+	}
+	w.put("/shop/_doc/1", `{"of":"one","n":1,"m":2}`)
+	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"of":"one","n":3,"m":1}`, s...), 200, "merged;attempts=2;base=session")
+	if got := w.stored("/shop/_doc/1"); got != `{"of":"one","n":3,"m":2}` {
+		t.Error(got)
+	}
+}

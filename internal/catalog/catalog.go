@@ -268,12 +268,18 @@ func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own 
 	if ref.Routing == "" {
 		return ref, ""
 	}
-	is, known := c.uuids.Peek(nameKey{ref.Index, realm})
+	is, _ := c.uuids.Peek(nameKey{ref.Index, realm})
 	ix := Index{Index: es.Index{Name: ref.Index, OneShard: is.oneShard}}
-	if home = ix.Ref(ref.Routing, ref.ID); home.Routing != "" && !(sure && known && is.uuid != "") {
+	if home = ix.Ref(ref.Routing, ref.ID); home.Routing != "" && !(sure && is.uuid != "") {
 		home.Routing, maybe = "", home.Routing
 	}
 	return home, maybe
+}
+
+// Knows reports whether it is known which index a name (concrete) stands for.
+func (c *Catalog) Knows(realm session.Credentials, index string) bool {
+	is, _ := c.uuids.Peek(nameKey{index, realm})
+	return is.uuid != ""
 }
 
 // routing is the routing that documents get which are read or written through a name, an alias that routes. It is "" for all others. It

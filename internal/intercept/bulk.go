@@ -177,11 +177,27 @@ func (b *items) itemNames() []bulk.Name {
 	return of
 }
 
-// noteBulk ends a session's knowledge of the documents that its own bulk has written or deleted. of are the documents that the request
-// names. Only the request has their routing, and with another routing it is another document.
+// noting ends a session's knowledge of the documents that its own forwarded writes have changed.
+type noting struct {
+	i     *Interceptor
+	r     *request
+	epoch session.Epoch // from before the request was sent
+	ask   func(index string)
+}
+
+// noteBulk is for a bulk. of are the documents that the request names. Only the request has their routing, and with another routing it is
+// another document.
 func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Name, epoch session.Epoch) {
 	sess := r.Client().Session
 	usual, _ := r.Routing()
+	asked := map[string]bool{}
+	note := noting{i, r, epoch, func(index string) {
+		if !asked[index] {
+			asked[index] = true
+			r.FreeUpstream()
+			_, _ = i.catalog.Resolve(r.Context(), r.Asker(), index, 0)
+		}
+	}}
 	answer, readable := capture.Body()
 	n, named := 0, readable
 	for verb, it := range es.Results(answer) {
@@ -192,7 +208,7 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 		if n++; n <= len(of) {
 			index, routing = of[n-1].Index, of[n-1].Routing
 		}
-		i.noteItem(r, string(verb), &it, bulk.Name{Index: index, Routing: routing}, epoch)
+		note.item(string(verb), &it, bulk.Name{Index: index, Routing: routing})
 	}
 	if named && (n >= len(of) || n == 0 && es.Member(answer, "error") != nil) {
 		return // all are known, or nothing was done
@@ -210,34 +226,39 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 	}
 }
 
-// noteItem ends what the request's session knew of the document of an item, which the request calls so.
-func (i *Interceptor) noteItem(r *request, action string, it *es.Item, called bulk.Name, epoch session.Epoch) {
+// item ends what the request's session knew of the document of an item, which the request calls so.
+func (n *noting) item(action string, it *es.Item, called bulk.Name) {
 	result := string(it.Result)
 	if result == "" || result == "noop" || result == "created" && it.Version == 1 {
 		return // It was refused, or is new, so that nobody knew of it: most items of most bulks.
 	}
+	catalog, realm := n.i.catalog, n.r.Client().Realm
 	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: called.Routing}
-	ref, maybe := i.catalog.Home(r.Client().Realm, called.Index, ref, "")
+	home, maybe := catalog.Home(realm, called.Index, ref, "")
+	if maybe != "" { // nobody knows yet whether its routing leads to another document
+		n.ask(called.Index)
+		home, maybe = catalog.Home(realm, called.Index, ref, "")
+	}
 	written := *it
-	if r.Index() != "" && called.Index != r.Index() { // it may be another tenant's document: see bulk.Item.Elsewhere
+	if n.r.Index() != "" && called.Index != n.r.Index() { // it may be another tenant's document: see bulk.Item.Elsewhere
 		written.Revision = doc.Revision{}
 	}
-	i.noteWritten(r, action, &written, ref, epoch)
-	if maybe != "" {
-		ref.Routing = maybe
-		i.noteWritten(r, action, &written, ref, epoch)
+	if maybe != "" { // nor does the engine say so: then it is one of two
+		n.i.Sessions.ReadUnknown(n.r.Client().Session, home)
+		home.Routing = maybe
 	}
+	n.written(action, &written, home)
 }
 
-func (i *Interceptor) noteWritten(r *request, action string, it *es.Item, ref doc.Ref, epoch session.Epoch) {
-	sess, result := r.Client().Session, string(it.Result)
+func (n *noting) written(action string, it *es.Item, ref doc.Ref) {
+	sessions, sess, result := n.i.Sessions, n.r.Client().Session, string(it.Result)
 	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
 	switch {
 	case result == "deleted", result == "not_found":
-		i.Sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
+		sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
 	case !it.Numbered:
-		i.Sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, epoch)
+		sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, n.epoch)
 	default:
-		i.Sessions.WroteForwarded(sess, ref, it.Revision, whole, epoch)
+		sessions.WroteForwarded(sess, ref, it.Revision, whole, n.epoch)
 	}
 }

@@ -664,7 +664,8 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 		it.account.Kind = outcome.Unknown // the primary may have written, or a balancer have lost the engine's answer
 	case b.r.Client().Known:
 		did := es.ParseItem(res.Body)
-		b.i.noteItem(b.r, it.Verb, &did, bulk.Name{Index: it.Index, Routing: it.Routing}, b.epoch)
+		note := noting{b.i, b.r, b.epoch, func(string) { _, _ = b.indexOf(it.named) }}
+		note.item(it.Verb, &did, bulk.Name{Index: it.Index, Routing: it.Routing})
 	}
 	it.res = res
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"net/http"
 
@@ -134,16 +133,15 @@ func (rd *Reading) remember(d *Document) {
 		return
 	}
 	rd.lookAtIndex(d)
-	for ref := range rd.homes(d) {
-		rd.compare(d, &ref)
-		switch {
-		case d.absent:
-			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
-		case d.whole && d.Numbered && rd.ticket == 0:
-			d.stale = rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch) || d.stale
-		case d.whole && d.Numbered:
-			rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
-		}
+	ref := rd.home(d)
+	rd.compare(d, &ref)
+	switch {
+	case d.absent:
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
+	case d.whole && d.Numbered && rd.ticket == 0:
+		d.stale = rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch) || d.stale
+	case d.whole && d.Numbered:
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 	}
 }
 
@@ -155,35 +153,49 @@ func (rd *Reading) lookAtIndex(d *Document) {
 		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 	case missing:
 	case d.absent, d.whole && d.Numbered:
-		rd.settle(d.Ref.Index, d.name)
+		rd.settle(d)
 	}
 }
 
-// settle has the engine asked whether the index is still the same one, if other clients doubt it. The read itself needs that: what was read
-// before it mustn't take it along. All of the answer must be here, or nothing of the read be sent: while somebody waits for a connection to
-// ask, the read must not hold another.
-func (rd *Reading) settle(index, name string) {
-	c := rd.r.Client().Session.Credentials()
-	if _, open := rd.w.Sessions.Doubt(c, index); !open {
-		return
-	}
-	rd.r.FreeUpstream()
-	_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), cmp.Or(name, index), 0)
-	if _, open := rd.w.Sessions.Doubt(c, index); open && name != "" && name != index { // the name is of several indices
-		_, _ = rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), index, 0)
-	}
+// settle has the engine asked what the index is, if other clients doubt that it is still the same one, or if nobody knows yet to which
+// document the routing leads. The read itself needs that: what was read before it mustn't take it along, and it is no base of another
+// document.
+func (rd *Reading) settle(d *Document) {
+	rd.askFor(d.Ref.Index, d.name, func() bool {
+		_, maybe := rd.homes(d)
+		return maybe != "" || rd.doubts(d.Ref.Index)
+	})
 }
 
-// settleFirst is settle for a search of one name, before it is sent: while its hits come nobody may ask, and what is in doubt then is lost.
+// settleFirst is settle for a search of one name, before it is sent: while its hits come nobody may ask. What is in doubt then is lost.
 func (rd *Reading) settleFirst(name string) {
-	if name == "" {
-		return
-	}
-	index := name
-	if ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, name); known {
+	realm, index := rd.r.Client().Realm, name
+	if ix, known := rd.w.Catalog.Cached(realm, name); known {
 		index = ix.Name
 	}
-	rd.settle(index, name)
+	if name != "" {
+		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.doubts(index) })
+	}
+}
+
+// doubts reports whether other clients doubt that the index is still the same one.
+func (rd *Reading) doubts(index string) bool {
+	_, open := rd.w.Sessions.Doubt(rd.r.Client().Session.Credentials(), index)
+	return open
+}
+
+// askFor asks what a name is, and the index, as long as something is open. All of the answer must be here, or nothing of the read be sent:
+// while somebody waits for a connection to ask, the read must not hold another. If the engine doesn't answer, the read asks no more.
+func (rd *Reading) askFor(index, name string, open func() bool) {
+	asked := ""
+	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
+		if next != asked && !rd.unanswered && open() {
+			rd.r.FreeUpstream()
+			_, err := rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), next, 0)
+			rd.unanswered = err != nil
+		}
+		asked = next
+	}
 }
 
 // sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
@@ -201,22 +213,24 @@ func (rd *Reading) compare(d *Document, ref *doc.Ref) {
 
 // homes is the document as its writes name it. Documents that are read through a routing alias have the alias's routing: documents of two
 // such aliases differ, even with the same id, unless the index has one shard. homes doesn't wait for the engine to say whether that is so:
-// until that is known, the document may be either of two.
-func (rd *Reading) homes(d *Document) iter.Seq[doc.Ref] {
-	return func(yield func(doc.Ref) bool) {
-		name, own := d.name, ""
-		switch {
-		case d.hit:
-			name = ""
-		case d.whole:
-			own = d.Routing()
-		}
-		ref, maybe := rd.w.Catalog.Home(rd.client.Realm, name, d.Ref, own)
-		if yield(ref) && maybe != "" {
-			ref.Routing = maybe
-			yield(ref)
-		}
+// until that is known, the document has no routing, or the one that is maybe.
+func (rd *Reading) homes(d *Document) (home doc.Ref, maybe string) {
+	name, own := d.name, ""
+	switch {
+	case d.hit:
+		name = ""
+	case d.whole:
+		own = d.Routing()
 	}
+	return rd.w.Catalog.Home(rd.r.Client().Realm, name, d.Ref, own)
+}
+
+// home is the document as what is read of it is remembered. If the engine hasn't said what its index is, that counts for its own routing
+// only: without one, it may be another document.
+func (rd *Reading) home(d *Document) doc.Ref {
+	ref, maybe := rd.homes(d)
+	ref.Routing = cmp.Or(maybe, ref.Routing)
+	return ref
 }
 
 // watchStatus looks at a read that shows no numbers: a missing document is a base, too. If the read shows a document without its numbers,
@@ -231,17 +245,17 @@ func (rd *Reading) watchStatus() bool {
 		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
 	absent := func() {
-		rd.settle(d.Ref.Index, "")
-		for ref := range rd.homes(d) {
-			rd.w.Sessions.ReadAbsent(rd.client.Session, ref, rd.epoch)
-		}
+		rd.settle(d)
+		rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
 	}
 	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
 			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
-			for ref := range rd.homes(d) {
+			ref, maybe := rd.homes(d)
+			if rd.w.Sessions.ReadUnknown(rd.client.Session, ref); maybe != "" {
+				ref.Routing = maybe
 				rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
 			}
 		}
@@ -390,7 +404,7 @@ func documentOfSource(op *api.Op) []byte {
 
 // BeginWrite begins to watch a write whose answer may show the document: see Written. Call it right before the write is sent.
 func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
-	rd.w, rd.r, rd.rules, rd.stamps = w, r, w.Rules.Rules(), stamps{}
+	rd.w, rd.r, rd.rules, rd.stamps, rd.unanswered = w, r, w.Rules.Rules(), stamps{}, false
 	rd.begin(true)
 }
 

@@ -81,9 +81,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		}
 		if d := readHit(hit, hit, name); d.whole && d.Numbered && !left {
 			if rules.find(rd, name, d.Index); rd.remembers(rules.watches) {
-				for ref := range rd.homes(d) {
-					rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch)
-				}
+				rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
 			}
 		}
 		return more.without(hit)

@@ -52,6 +52,8 @@ type Reading struct {
 	epoch  session.Epoch // from before the read
 	ticket uint64        // of the read among all; 0: it has none
 	began  time.Time
+	// unanswered says that the engine couldn't be asked something.
+	unanswered bool
 
 	choice   choice
 	document Document // of a read of one

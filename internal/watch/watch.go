@@ -14,7 +14,7 @@ import (
 // Serve looks at a read, and reports false where it is to be forwarded as it is.
 func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
-	rd.choice, rd.stamps = choice{}, stamps{}
+	rd.choice, rd.stamps, rd.unanswered = choice{}, stamps{}, false
 	defer rd.end()
 	switch r.Op().Kind {
 	case api.Get, api.Source:
