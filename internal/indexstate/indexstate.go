@@ -45,7 +45,10 @@ type Indices[W comparable] struct {
 	purged int64 // when it was purged last, + 1; 0: never. Guarded by adding
 
 	void Moments[owned] // the epochs from before which nothing counts, of owners that the states don't note
-	seen Moments[owned] // the epochs at which owners have last seen that their index is there
+	seen Moments[owned] // the epochs at which owners have last seen that their index is there, unless the states know that
+	full atomic.Bool    // there were more indices than are told apart
+
+	acknowledged tickets // the newest one of each owner before an acknowledgement: what one is answered says nothing of another's index
 
 	changing sync.Mutex
 	epoch    atomic.Uint64
@@ -85,7 +88,7 @@ func (t *Indices[W]) Index(name string, o Owner, now int64) Index[W] {
 	if s == nil {
 		s = t.add(name, now)
 	}
-	return Index[W]{s.use(now), owned{name, o}}
+	return Index[W]{s.use(now), owned{name, o}, now}
 }
 
 // Find is Index for an index that may not be there. A name that is new takes no room: everybody can ask for names that no index has.
@@ -98,7 +101,7 @@ func (t *Indices[W]) Find(name string, o Owner, now int64) Index[W] {
 	default:
 		s = t.cell(name)
 	}
-	return Index[W]{s.use(now), owned{name, o}}
+	return Index[W]{s.use(now), owned{name, o}, now}
 }
 
 // cell returns the cell of a name.
@@ -124,6 +127,7 @@ func (t *Indices[W]) add(name string, now int64) *state[W] {
 	}
 	cell := t.cell(name)
 	if t.Len() >= MaxIndices {
+		t.full.Store(true)
 		return cell
 	}
 	t.changing.Lock()
@@ -193,9 +197,7 @@ type state[W comparable] struct {
 	first   atomic.Int64  // time of the first read + 1
 	wrote   atomic.Bool
 	used    atomic.Int64
-	// acknowledged is the newest ticket before an acknowledgement.
-	acknowledged atomic.Uint64
-	traces       traces
+	traces  traces
 
 	// clients are those who did something in the index.
 	blind     recentClients[W] // those who overwrite what they haven't read
@@ -208,6 +210,7 @@ type knowledge struct {
 	void     atomic.Uint64 // everything from before that epoch is void
 	replaced atomic.Uint64 // as void, but for renewals
 	settled  atomic.Uint64 // doubts up to that epoch concern other indices of the name
+	seen     atomic.Uint64 // the epoch in which the owner has last seen that the index is there, + 1
 }
 
 func (s *state[W]) known() map[Owner]*knowledge {
@@ -237,6 +240,7 @@ func (s *state[W]) use(now int64) *state[W] {
 type Index[W comparable] struct {
 	*state[W]
 	key owned
+	now int64
 }
 
 // Gone returns an epoch: all knowledge of the index from before it is void. Call it under the lock of the data that you compare with it,
@@ -312,6 +316,9 @@ func (ix Index[W]) enter() *knowledge {
 	k := &knowledge{}
 	k.void.Store(ix.void())
 	k.replaced.Store(ix.void())
+	if ix.in.seen.Since(ix.key, 0) {
+		k.seen.Store(uint64(ix.in.seen.Last(ix.key)) + 1) //nolint:gosec // it counts from 0
+	}
 	all := maps.Clone(ix.known())
 	if all == nil {
 		all = map[Owner]*knowledge{}
@@ -362,8 +369,30 @@ func (ix Index[W]) Renew(gone Epoch) (at Epoch, renewed bool) {
 	return ix.drop(true), true
 }
 
-// Seen notes that the owner has seen that the index is there.
-func (ix Index[W]) Seen() { ix.in.seen.Note(ix.key, int64(ix.in.epoch.Load())) } //nolint:gosec // it counts from 0
+// Seen notes that the owner has seen that the index is there. A name that is new takes its room.
+func (ix Index[W]) Seen() {
+	if ix.shared {
+		ix.state = ix.in.Index(ix.key.name, ix.key.owner, ix.now).state
+	}
+	n := ix.in.epoch.Load()
+	ix.in.seen.Note(ix.key, int64(n)) //nolint:gosec // it counts from 0
+	if k := ix.known()[ix.key.owner]; k != nil {
+		raise(&k.seen, n+1)
+	}
+}
+
+// seenSince reports whether the owner has seen since an epoch that the index is there. A yes may be wrong if nothing has become void for
+// the owner yet, or in an index beyond MaxIndices.
+func (ix Index[W]) seenSince(at Epoch) bool {
+	k := ix.known()[ix.key.owner]
+	switch {
+	case k != nil:
+		return k.seen.Load() > uint64(at)
+	case ix.shared && !ix.in.full.Load():
+		return false // nobody has
+	}
+	return ix.in.seen.Since(ix.key, int64(at)) //nolint:gosec // it counts from 0
+}
 
 // Wrote notes a write other than a create: bodies read from the index are worth keeping.
 func (ix Index[W]) Wrote() {
@@ -375,14 +404,17 @@ func (ix Index[W]) Wrote() {
 // Acknowledged notes that a write of the index is known to be acknowledged, before any read was asked for with a later ticket.
 func (ix Index[W]) Acknowledged(ticket uint64) {
 	ix.Seen()
-	raise(&ix.acknowledged, ticket)
+	ix.in.acknowledged.note(ix.key, ticket)
 }
 
 // Missing forgets what is known of the index, after a read with that ticket hasn't found it. It reports whether it did: it doesn't where
 // the owner hasn't seen the index since it was forgotten last, or a write of it was acknowledged since, which has made it.
 func (ix Index[W]) Missing(ticket uint64) bool {
+	if ix.shared {
+		ix.state = ix.current()
+	}
 	gone := ix.Gone()
-	if !ix.in.seen.Since(ix.key, int64(gone)) || ticket <= ix.acknowledged.Load() { //nolint:gosec // it counts from 0
+	if !ix.seenSince(gone) || ticket <= ix.in.acknowledged.of(ix.key) {
 		return false
 	}
 	ix.in.changing.Lock()

@@ -238,3 +238,100 @@ func TestOneOfTooManyIndicesVoidsNoOther(t *testing.T) {
 		t.Error("others' ends are its own")
 	}
 }
+
+// busy are states in which so many owners have seen an index that no cell of what was seen is free.
+func busy() (in *Indices[int], work func()) {
+	in = New[int](1000)
+	work = func() {
+		for n := range 40 * momentCells {
+			in.seen.Note(owned{"shop", Owner{byte(n), byte(n >> 8), byte(n >> 16), 1}}, int64(in.Epoch()))
+		}
+	}
+	work()
+	return in, work
+}
+
+// Clients ask again and again for an index that there never was, or that isn't there any more, while others work in theirs.
+func TestAnIndexThatIsNotThereIsMissedOnceWhoeverIsBusyElsewhere(t *testing.T) {
+	in, work := busy()
+	epoch := in.Epoch()
+	for ticket := range uint64(5) {
+		if in.Find("none", Owner{}, 0).Missing(ticket+1) || in.Epoch() != epoch {
+			t.Fatal("there never was one")
+		}
+	}
+	in.Index("old", Owner{}, 0).Seen()
+	missed := 0
+	for ticket := range uint64(5) {
+		work()
+		if in.Find("old", Owner{}, 0).Missing(ticket + 1) {
+			missed++
+		}
+	}
+	if missed != 1 {
+		t.Errorf("it has ended %d times", missed)
+	}
+	if in.Index("old", Owner{}, 0).Seen(); !in.Find("old", Owner{}, 0).Missing(9) {
+		t.Error("a second life has no end")
+	}
+	in.Index("new", Owner{}, 0).Settle(in.Epoch(), 0) // somebody has asked what it is
+	if in.Index("new", Owner{}, 0).Seen(); !in.Find("new", Owner{}, 0).Missing(9) {
+		t.Error("the life of one that was settled has no end")
+	}
+}
+
+// An acknowledged write shows that the index is there, also if nobody has read in it.
+func TestAnIndexThatWasOnlyWrittenCanBeMissing(t *testing.T) {
+	in := New[int](1000)
+	in.Find("shop", Owner{}, 0).Acknowledged(7)
+	if in.Find("shop", Owner{}, 0).Missing(7) || !in.Find("shop", Owner{}, 0).Missing(8) {
+		t.Error("it is there up to the ticket, and not after it")
+	}
+}
+
+// Owners may be of several clusters. In one of them the index was written just now, in the other it is gone.
+func TestAWriteOfOneOwnerMakesNoIndexOfAnother(t *testing.T) {
+	in := New[int](1000)
+	for n := range 100 {
+		in.Index("shop", Owner{byte(n)}, 0).Seen()
+	}
+	in.Index("shop", Owner{200}, 0).Acknowledged(7)
+	for n := range 100 {
+		if !in.Index("shop", Owner{byte(n)}, 0).Missing(7) {
+			t.Fatalf("owner %d keeps what it knew of an index that is gone", n)
+		}
+	}
+	if in.Index("shop", Owner{200}, 0).Missing(7) {
+		t.Error("its write has made it")
+	}
+}
+
+// Of two owners who meet in a cell, the ticket of one is never that of the other.
+func TestTicketsThatMeetAreForgottenAndNotMixedUp(t *testing.T) {
+	var all tickets
+	if all.of(owned{"shop", Owner{}}) != 0 {
+		t.Error("nothing was noted")
+	}
+	const owners = 4 * ticketCells
+	owner := func(n int) owned { return owned{"shop", Owner{byte(n), byte(n >> 8)}} }
+	for n := range owners {
+		all.note(owner(n), uint64(n+1))
+		all.note(owner(n), 1) // is older
+		if got := all.of(owner(n)); got != uint64(n+1) {
+			t.Fatalf("%d, noted %d", got, n+1)
+		}
+	}
+	known, mixed := 0, 0
+	for n := range owners {
+		switch got := all.of(owner(n)); got {
+		case 0:
+		case uint64(n + 1):
+			known++
+		default:
+			mixed++ // by chance: their tags are equal
+		}
+	}
+	if known < ticketCells*9/10 || known > ticketCells || mixed > 3 {
+		t.Errorf("%d are known, and %d have another's", known, mixed)
+	}
+}

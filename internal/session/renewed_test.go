@@ -216,6 +216,35 @@ func TestAnIndexThatIsMissingIsForgotten(t *testing.T) {
 	}
 }
 
+// TestAnIndexThatIsMissingIsForgottenWhateverOthersWriteInTheirs: a client of another cluster writes all the time in its index of that name.
+// If what was read of the lost index counted on, a write would be accepted under its numbers in the index that is made next.
+func TestAnIndexThatIsMissingIsForgottenWhateverOthersWriteInTheirs(t *testing.T) {
+	s, _ := newTest(t)
+	other := identity.Named(bob, []byte("o"))
+	s.ReadWithTicket(one, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+	s.ReadWithTicket(other, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+	ticket := s.Ticket()
+	write(t, s, other, 6, `{"a":2}`)
+	s.IndexMissing(one.Credentials(), "shop", ticket)
+	wantKnown(t, s, one, false)
+}
+
+// TestAMissingIndexIsFoundOutOnce, however often clients ask for it, and although others see theirs meanwhile.
+func TestAMissingIndexIsFoundOutOnce(t *testing.T) {
+	found := 0
+	s := New(Options{Memory: 4 << 20, Renewed: func(Credentials, string) { found++ }})
+	for n := range 40_000 { // as many as it takes to have each place among what was seen
+		sess := identity.Named(identity.CredentialsOf([]byte{byte(n), byte(n >> 8)}), []byte("s"))
+		s.ReadWithTicket(sess, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+	}
+	for range 3 {
+		s.IndexMissing(one.Credentials(), "none", s.Ticket())
+	}
+	if found != 0 {
+		t.Errorf("an index that there never was has ended %d times, and all that is known of others is asked again", found)
+	}
+}
+
 // TestBasesOfAnIndexThatIsMadeAnewAreWhatTheirClientsHave has clients read and write a document of which each makes its change
 // once. The index is deleted and made anew at any moment, around optimist. Whatever is detected of that, and when: the view of a
 // base is what its client has in hand, and no change counts twice. So no sum and no list can run away.
