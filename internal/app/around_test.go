@@ -179,3 +179,17 @@ func TestABulkThatIsAStreamIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestADocumentOfAnotherIndexThanThePathIsABase, as its item in a bulk of that path is guarded; unless the path may be a tenant's prefix.
+func TestADocumentOfAnotherIndexThanThePathIsABase(t *testing.T) {
+	w := newWorld(t, "", Identity{})
+	w.put("/other/_doc/1", `{}`)
+	for path, outcome := range map[string]string{"/other": "guarded;attempts=1;base=session", "/nobody": "passed;attempts=1;base=none"} {
+		w.put(doc1, `{"n":1}`)
+		s := []string{"Optimist-Session", path}
+		if a := w.ask(w.proxied, "POST", path+"/_mget", `{"docs":[{"_index":"shop","_id":"1"}]}`, s...); a.Status != 200 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"n":2}`, s...), 200, outcome)
+	}
+}

@@ -24,7 +24,9 @@ type Document struct {
 	noIndex bool    // nor the index, which the first write may make
 	stale   bool    // the client's session has a newer one in hand
 	hit     bool    // of a search: its routing is its own, whatever the request's
-	from    int     // where its _source stands in the answer
+	// elsewhere says that the request's path names another index.
+	elsewhere bool
+	from      int // where its _source stands in the answer
 
 	watches, stamper *rule.Rule
 }
@@ -74,9 +76,8 @@ func several(op *api.Op, routing string, requestBody, answer []byte) (documents 
 		d.name = d.Ref.Index
 		d.read(answer, parts[n-1])
 		d.whole, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
-		// Only with the path it is certain which index that is: a gateway may take the path's first name for a tenant.
-		elsewhere := usual.Ref.Index != "" && d.name != usual.Ref.Index
-		if whole && d.ID() == id && !elsewhere {
+		d.elsewhere = usual.Ref.Index != "" && d.name != usual.Ref.Index
+		if whole && d.ID() == id {
 			documents = append(documents, d)
 		}
 	}

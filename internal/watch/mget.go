@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"net/http"
+	"sync"
 
 	"optimist/internal/api"
 	"optimist/internal/outcome"
@@ -69,8 +70,12 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 		return
 	}
 	var f rulesOf
+	pathIsIndex := sync.OnceValue(rd.pathIsIndex)
 	for i := range documents {
 		d := &documents[i]
+		if d.elsewhere && !pathIsIndex() {
+			continue
+		}
 		if f.find(rd, d.name, d.Index); stamps {
 			d.stamper = f.stamper
 		}
@@ -78,4 +83,16 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 		rd.remember(d)
 		rd.stamp(d)
 	}
+}
+
+// pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then
+// nobody knows which document is meant by another index's name. All of the answer must be here: see askFor.
+func (rd *Reading) pathIsIndex() bool {
+	realm, name := rd.r.Client().Realm, rd.r.Index()
+	rd.askFor(name, "", func() bool {
+		_, known := rd.w.Catalog.Cached(realm, name)
+		return !known
+	})
+	ix, known := rd.w.Catalog.Cached(realm, name)
+	return known && ix.Exists()
 }
