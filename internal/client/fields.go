@@ -92,7 +92,7 @@ func (id *Identity) client(m *marks, addr netip.AddrPort) Client {
 	default:
 		c.Session, c.Known = identity.Inferred(credentials, netip.Addr{}), id.Infer
 	}
-	c.Session = c.Session.By(m.program)
+	c.Session = c.Session.By(m.program).At(identity.NetworkOf(c.Address))
 	return c
 }
 

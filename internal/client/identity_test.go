@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"optimist/internal/identity"
 	"optimist/internal/wire"
 )
 
@@ -35,15 +36,15 @@ func TestClientsAreToldApart(t *testing.T) {
 		"forwarded along the trusted": {field("authorization", "Basic a", "X-Forwarded-For", "10.0.0.1, 10.9.9.9"), "10.1.1.1:1", true},
 	} {
 		got := both.Of(c.fields, nil, netip.MustParseAddrPort(c.peer), nil)
-		if (got.Session == base.Session) != c.same {
+		if (got.Session.Bare() == base.Session.Bare()) != c.same {
 			t.Errorf("%s: same session %v", name, !c.same)
 		}
 	}
 	moving := Identity{Headers: []string{"Optimist-Session"}, Infer: true}
 	for addr, name := range map[string]string{"10.0.0.2:1": "a", "10.0.0.1:1": "b"} {
 		a, b := moving.Of(field("authorization", "Basic a"), nil, peer, nil), moving.Of(field("authorization", "Basic "+name), nil, netip.MustParseAddrPort(addr), nil)
-		if !a.Known || (a.Session == b.Session) != (name == "a") {
-			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.Session == b.Session)
+		if !a.Known || (a.Session.Bare() == b.Session.Bare()) != (name == "a") {
+			t.Errorf("by credentials alone, %s from %s: same session %v", name, addr, a.Session.Bare() == b.Session.Bare())
 		}
 	}
 	opaque := Identity{Headers: []string{"X-Opaque-Id"}}
@@ -95,7 +96,7 @@ func TestWhoeverMayBeShownSomethingElseIsSomebodyElse(t *testing.T) {
 		{"a trace", who("", "traceparent", "1"), who("", "traceparent", "2"), differs{}},
 		{"what is asked for", who("", "Accept", "1", "Content-Type", "2", "If-Match", "3"), who("", "Accept", "4"), differs{}},
 	} {
-		got := differs{c.a.Session != c.b.Session, c.a.Realm != c.b.Realm, c.a.Route != c.b.Route}
+		got := differs{c.a.Session.Bare() != c.b.Session.Bare(), c.a.Realm != c.b.Realm, c.a.Route != c.b.Route}
 		if got != c.want {
 			t.Errorf("%s: differs in %+v, want %+v", c.name, got, c.want)
 		}
@@ -136,7 +137,7 @@ func TestClientsWithoutCredentialsAreToldApartByWhereTheyComeFrom(t *testing.T) 
 		{"with credentials", from(byDefault, "Authorization", "Basic a", "X-Forwarded-For", "192.0.2.1"),
 			from(byDefault, "Authorization", "Basic a", "X-Forwarded-For", "192.0.2.2"), false},
 	} {
-		if (c.a.Session != c.b.Session) != c.differs {
+		if (c.a.Session.Bare() != c.b.Session.Bare()) != c.differs {
 			t.Errorf("%s: the sessions differ: %v", c.name, !c.differs)
 		}
 	}
@@ -206,5 +207,35 @@ func TestAFieldThatNamesTheSessionTellsUsersApartAllTheSame(t *testing.T) {
 	}
 	if !of("Authorization", "AWS4-HMAC-SHA256 Credential=x").Signed {
 		t.Error("by the authorization: its signature isn't seen")
+	}
+}
+
+// Who holds what is kept can't be made up: it is where a request comes from, whatever session the request names.
+func TestASessionHasTheNetworkOfItsRequest(t *testing.T) {
+	field := func(name, value string) []wire.Field { return []wire.Field{{Name: []byte(name), Value: []byte(value)}} }
+	both := &Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true, Trusted: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}}
+	moving := Identity{Headers: both.Headers, Trusted: both.Trusted, Infer: true}
+	none := Identity{Traces: true}
+	trace := field("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	for name, c := range map[string]struct {
+		id     *Identity
+		fields []wire.Field
+		peer   string
+		want   string
+	}{
+		"by its address":             {both, nil, "10.0.0.1:1", "10.0.0.1"},
+		"of a name":                  {both, field("Optimist-Session", "s"), "10.0.0.1:1", "10.0.0.1"},
+		"by its credentials":         {&moving, field("Authorization", "Basic a"), "10.0.0.1:1", "10.0.0.1"},
+		"by its trace":               {&none, trace, "10.0.0.1:1", "10.0.0.1"},
+		"behind a trusted proxy":     {both, field("X-Forwarded-For", "192.0.2.7"), "10.9.9.9:1", "192.0.2.7"},
+		"behind an untrusted proxy":  {both, field("X-Forwarded-For", "192.0.2.7"), "11.0.0.1:1", "11.0.0.1"},
+		"in an IPv6 network":         {both, nil, "[2001:db8::7]:1", "2001:db8::8"},
+		"in another IPv6 network":    {both, nil, "[2001:db8:0:1::7]:1", "2001:db8:0:1::"},
+		"with an IPv4 address in v6": {both, nil, "[::ffff:10.0.0.1]:1", "10.0.0.1"},
+	} {
+		got := c.id.Of(c.fields, nil, netip.MustParseAddrPort(c.peer), nil)
+		if want := identity.NetworkOf(netip.MustParseAddr(c.want)); !got.Known || got.Session.Network() != want || want == 0 {
+			t.Errorf("%s: %x, want %x", name, got.Session.Network(), want)
+		}
 	}
 }

@@ -15,7 +15,7 @@ func (c Client) in(t session.Trace) Client {
 	case c.Known:
 		c.Session = c.Session.In(t)
 	default:
-		c.Session, c.Known = identity.OfTrace(c.Session.Credentials(), t), true
+		c.Session, c.Known = identity.OfTrace(c.Session.Credentials(), t).At(c.Session.Network()), true
 	}
 	return c
 }

@@ -39,6 +39,7 @@ type Session struct {
 	holder      bool    // of one copy of a document: see Holding; or of what is written in a trace
 	trace       Trace   // of the request; in no key
 	program     Program // of the request; in no key
+	network     Network // of the request; in no key
 }
 
 // Named returns the session that a client named itself in a header: one thread of work.
@@ -85,9 +86,9 @@ func (s Session) In(t Trace) Session {
 	return s
 }
 
-// Bare returns the session without what only its request says: the trace and the program.
+// Bare returns the session without what only its request says: the trace, the program and the network.
 func (s Session) Bare() Session {
-	s.trace, s.program = Trace{}, 0
+	s.trace, s.program, s.network = Trace{}, 0, 0
 	return s
 }
 
@@ -111,7 +112,7 @@ func (s Session) Thread() (thread Session, ok bool) {
 
 // Written is the session of what is written in the trace.
 func (s Session) Written() Session {
-	w := Session{credentials: s.credentials, name: s.trace, named: true, holder: true}
+	w := Session{credentials: s.credentials, name: s.trace, named: true, holder: true, network: s.network}
 	for i, b := range s.name {
 		w.name[i] ^= b
 	}
@@ -120,15 +121,3 @@ func (s Session) Written() Session {
 
 // Everybody stands for all with the same credentials.
 func (s Session) Everybody() Session { return Session{credentials: s.credentials} }
-
-// Client is what the sessions of one client have in common. A client can make up any number of names, so they all count against
-// its credentials, copies included. And all addresses of an IPv6 network (/64) are its to take.
-func (s Session) Client() Session {
-	if s.named {
-		return Session{credentials: s.credentials, named: true}
-	}
-	if !netip.AddrFrom16(s.name).Is4In6() {
-		clear(s.name[8:])
-	}
-	return s
-}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"optimist/internal/identity"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -10,7 +11,9 @@ import (
 type claim struct {
 	store *Store
 	key   viewcache.Key
-	since Epoch
+	// network is where the write comes from.
+	network identity.Network
+	since   Epoch
 	// takenAt is the shard's order when the base was taken.
 	takenAt uint64
 	// arrived is the shard's order when the write came, before it waited for its base.

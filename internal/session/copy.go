@@ -62,7 +62,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 		return Base{}
 	}
 	k := viewcache.KeyOf(sess, ref.Clone())
-	b := Base{claim: claim{store: s, key: k, since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
+	b := Base{claim: claim{store: s, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
 	sh := s.shard(k)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

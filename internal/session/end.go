@@ -73,17 +73,17 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	waited.StartAnew() // Acknowledge, below, undoes this if it is known what the write left
 	switch {
 	case c.since < gone:
-		sh.Lose(k, ReasonIndex)
+		sh.Lose(k, c.network, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
 		if e = sh.Get(k, gone, now); e != nil { // with the older view as a base, the change of this write would count twice
 			sh.outdate(e)
 			sh.note(e)
 		}
-		sh.Lose(k, ReasonEvicted)
+		sh.Lose(k, c.network, ReasonEvicted)
 		return nil, renewed
 	}
-	e = sh.Put(k, gone, c.since, now)
+	e = sh.Put(k, c.network, gone, c.since, now)
 	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.tickets.Load())
 	if !deleted && !k.Session.IsNamed() {
 		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
@@ -97,8 +97,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	sh.See(e, v, stored, sent)
 	c.series.see(left{View: e.View, sent: sent, stored: stored})
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
-		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, gone, c.since, now)
-		sh.Move(copied, k.Session) // the copy counts against the client's memory
+		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, c.network, gone, c.since, now)
 		sh.See(copied, v, stored, sent)
 	}
 	sh.Settled(e)

@@ -135,7 +135,7 @@ func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.Vi
 // the change would count twice. It does nothing for an inferred session, which is many threads.
 func (s *Store) ChangedUnknown(sess Session) {
 	if thread, ok := sess.Thread(); ok && !s.dryRun {
-		s.changers.Note(thread, s.clock())
+		s.changers.Note(thread.Bare(), s.clock())
 	}
 }
 

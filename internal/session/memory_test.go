@@ -94,7 +94,7 @@ func TestMarkersAreBounded(t *testing.T) {
 		s.Read(pool, at(i), rev(5, `{"a":1}`), s.Epoch())
 	}
 	c.advance(maxAge)
-	if n := s.Stats().Markers; n != 32 {
+	if n := s.Stats().Markers; n != 31 { // of 32, of which their client's network takes one
 		t.Fatalf("%d markers", n)
 	}
 }

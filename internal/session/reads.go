@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
 )
@@ -41,6 +42,7 @@ type reading struct {
 	k       viewcache.Key
 	trace   Trace
 	program Program
+	network identity.Network
 	rev     doc.Revision
 	at      Epoch
 	ticket  uint64 // 0: not known
@@ -53,7 +55,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 		return
 	}
 	k := viewcache.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), rev: rev, at: at, ticket: ticket, now: s.clock()}
+	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), network: sess.Network(), rev: rev, at: at,
+		ticket: ticket, now: s.clock()}
 	if rev.Known() {
 		r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 		r.ix.Seen()
@@ -86,7 +89,7 @@ func (r *reading) into(own bool) bool {
 		return true
 	}
 	if e == nil {
-		e = r.sh.Put(r.k, gone, r.at, r.now) // also drops bodies that are too old to be shared
+		e = r.sh.Put(r.k, r.network, gone, r.at, r.now) // also drops bodies that are too old to be shared
 	}
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
@@ -94,11 +97,11 @@ func (r *reading) into(own bool) bool {
 	if older, other := d.KnewNewer(r.rev.Numbers, r.ticket, 0), !same && held.IsOther(src, r.ticket); older || other {
 		if gone, r.renewed = r.ix.Renew(gone); !r.renewed || !older && r.ticket <= held.Ticket {
 			r.sh.Get(r.k, gone, r.now)
-			r.sh.Lose(r.k, ReasonIndex) // it may be a read of the index that was there before
+			r.sh.Lose(r.k, r.network, ReasonIndex) // it may be a read of the index that was there before
 			return true
 		}
 		r.at, same = gone, false
-		e = r.sh.Put(r.k, gone, r.at, r.now)
+		e = r.sh.Put(r.k, r.network, gone, r.at, r.now)
 	}
 	if src != nil && !same && !own {
 		if len(src) > copyOutside {
@@ -118,6 +121,7 @@ func (r *reading) into(own bool) bool {
 	if b != nil && b.Ticket == 0 && r.ticket != 0 {
 		b.Ticket = r.s.tickets.Load()
 	}
+	r.sh.Use(e, r.network)
 	e.Ticket = max(e.Ticket, r.ticket)
 	r.sh.Read(e, &r.rev, b, r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
@@ -147,12 +151,12 @@ func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	switch named := e != nil && r.k.Session.IsNamed(); {
 	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
-		r.sh.Lose(r.k, ReasonBlind) // the session has read this document, so a write of it has lost its base
+		r.sh.Lose(r.k, r.network, ReasonBlind) // the session has read this document, so a write of it has lost its base
 	case r.at < gone:
 		if named && r.ticket > e.Ticket {
 			r.sh.outdate(e) // the client has this revision in hand now
 		}
-		r.sh.Lose(r.k, ReasonIndex)
+		r.sh.Lose(r.k, r.network, ReasonIndex)
 	default:
 		return named && r.ticket != 0 && r.ticket < e.Ticket
 	}

@@ -5,6 +5,7 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
+	"optimist/internal/identity"
 	"optimist/internal/indexstate"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
@@ -13,10 +14,11 @@ import (
 
 // selection is one call of Take, TakeAt or TakeCopy.
 type selection struct {
-	s  *Store
-	sh *shard
-	ix indexstate.Index[Session]
-	k  viewcache.Key
+	s       *Store
+	sh      *shard
+	ix      indexstate.Index[Session]
+	k       viewcache.Key
+	network identity.Network
 	choice.Request
 	trace      Trace
 	inTrace    bool // a read of the trace is outstanding
@@ -46,9 +48,10 @@ type selection struct {
 
 func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
 	k := viewcache.KeyOf(sess, ref)
-	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program()}
+	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), network: sess.Network()}
 	t.Request = choice.Request{Sent: sent, On: s.on, Named: sess.IsNamed()}
 	t.thread, t.threaded = sess.Thread()
+	t.thread = t.thread.Bare()
 	return t
 }
 

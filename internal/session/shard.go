@@ -76,15 +76,15 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	c.first.Repeatable(now)
 	switch {
 	case reserved && c.since < gone:
-		sh.Lose(k, ReasonIndex)
+		sh.Lose(k, c.network, ReasonIndex)
 	case reserved && now-c.At >= int64(c.store.o.MaxAge):
-		sh.Lose(k, ReasonAged)
+		sh.Lose(k, c.network, ReasonAged)
 	case reserved:
-		sh.putBack(sh.Put(k, gone, c.since, now), c)
+		sh.putBack(sh.Put(k, c.network, gone, c.since, now), c)
 	case c.Doubt && k.Session.IsOfHolder():
-		sh.Lose(k, ReasonEvicted) // the write may have used the copy up
+		sh.Lose(k, c.network, ReasonEvicted) // the write may have used the copy up
 	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
-		e := sh.Put(k, gone, c.since, now)
+		e := sh.Put(k, c.network, gone, c.since, now)
 		e.Spend(&c.View) // what the write sent may be in the document, and would count twice
 		sh.Settled(e)
 	}

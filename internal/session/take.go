@@ -84,7 +84,7 @@ func (t *selection) endWait() {
 // try returns a base, or a channel to wait for.
 func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
-	b.claim = claim{store: t.s, key: t.k, since: t.s.Epoch()}
+	b.claim = claim{store: t.s, key: t.k, network: t.network, since: t.s.Epoch()}
 	t.ix = t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
 	if !t.s.dryRun {
 		giveUp(t.ix)
@@ -128,7 +128,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	}
 	b.claim.arrived = t.arrived
 	if e == nil && t.sh.Noted(&t.k, t.now) {
-		e = t.sh.Put(t.k, t.ix.Gone(), b.claim.since, t.now)
+		e = t.sh.Put(t.k, t.network, t.ix.Gone(), b.claim.since, t.now)
 	}
 	k := t.choiceInput(e, f)
 	if t.after == nil && t.takesRecollection(e, f) {

@@ -31,7 +31,7 @@ func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error)
 
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
 func (t *selection) traceHas(thread Session) (reads, wrote bool) {
-	now, k := t.s.clock(), viewcache.Key{Session: thread, Ref: t.k.Ref}
+	now, k := t.s.clock(), viewcache.KeyOf(thread, t.k.Ref)
 	gone := t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()

@@ -25,7 +25,7 @@ func (m *Memory) Audit(complain Complain) {
 		if (b.digest == nil) != (b.maker == nil) {
 			complain("a digest that nobody made, or that isn't there any more")
 		}
-		if h := b.maker; h != nil && h.place >= 0 {
+		if h := b.maker; h != nil && h.in != nil {
 			r.holders[h] += b.digest.Size()
 		}
 		if b.refs != n {
@@ -39,7 +39,7 @@ func (m *Memory) Audit(complain Complain) {
 		r.bytes += documentCost + refLen(k.Ref)
 		r.document(complain, d)
 	}
-	r.bytes += holderCost * int64(len(r.holders))
+	r.bytes += holderCost*int64(len(r.holders)) + networkCost*int64(len(m.holders.networks))
 	m.auditHolders(complain, r.holders)
 	if r.bytes != m.bytes {
 		complain("%d bytes, counts %d", r.bytes, m.bytes)
@@ -121,39 +121,54 @@ func heldBy(e *Entry) int64 {
 	return n
 }
 
-// auditHolders compares each holder's account with the bytes that its entries and digests take.
+// auditHolders compares each account with the bytes that its entries and digests take.
 func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
-	hs := &m.holders
-	if len(hs.of) != len(held) || len(hs.heap) != len(held) {
-		complain("%d holders, %d of them found, %d ordered", len(held), len(hs.of), len(hs.heap))
-	}
-	entries := 0
-	for i, h := range hs.heap {
-		if h.place != i || hs.of[h.sess] != h || i > 0 && h.bytes > hs.heap[(i-1)/2].bytes {
-			complain("holder %d has the place %d", i, h.place)
-		}
-		if h.bytes != held[h]+holderCost {
-			complain("a client holds %d bytes, counts %d", held[h]+holderCost, h.bytes)
-		}
-		var newer *Entry
-		for e := h.newest; e != nil; e, newer = e.older, e {
-			if entries++; e.holder != h || e.newer != newer {
-				complain("an entry isn't in its place")
+	hs, holders, entries := &m.holders, 0, 0
+	for i, n := range hs.bySize.All() {
+		bytes := int64(networkCost)
+		for j, h := range n.holders.All() {
+			bytes += h.Size()
+			if hs.of[h.client] != h || h.in != n || j > 0 && h.Size() > n.holders.All()[(j-1)/2].Size() {
+				complain("a client isn't in its place")
 			}
+			if h.Size() != held[h]+holderCost {
+				complain("a client holds %d bytes, counts %d", held[h]+holderCost, h.Size())
+			}
+			entries += h.audit(complain)
 		}
-		if newer != h.oldest {
-			complain("the oldest entry isn't in its place")
+		if holders += n.holders.Len(); hs.networks[n.name] != n || i > 0 && n.Size() > hs.bySize.All()[(i-1)/2].Size() {
+			complain("a network isn't in its place")
 		}
+		if n.Size() != bytes {
+			complain("a network holds %d bytes, counts %d", bytes, n.Size())
+		}
+	}
+	if len(hs.of) != len(held) || holders != len(held) || len(hs.networks) != hs.bySize.Len() {
+		complain("%d clients, %d of them found, %d ordered", len(held), len(hs.of), holders)
 	}
 	if entries != m.lru.Len() {
 		complain("clients hold %d entries of %d", entries, m.lru.Len())
 	}
 }
 
+// audit looks at the list of the holder's entries, and counts them.
+func (h *holder) audit(complain Complain) (entries int) {
+	var newer *Entry
+	for e := h.newest; e != nil; e, newer = e.older, e {
+		if entries++; e.holder != h || e.newer != newer {
+			complain("an entry isn't in its place")
+		}
+	}
+	if newer != h.oldest {
+		complain("the oldest entry isn't in its place")
+	}
+	return entries
+}
+
 // Shares are how many bytes each client holds. It is for tests.
 func (m *Memory) Shares() (bytes []int64) {
-	for _, h := range m.holders.heap {
-		bytes = append(bytes, h.bytes)
+	for _, h := range m.holders.of {
+		bytes = append(bytes, h.Size())
 	}
 	return bytes
 }

@@ -1,5 +1,6 @@
 // Package viewcache holds what sessions have seen of documents, within a bound of bytes: the revisions that clients read, those that they
-// wrote, and those that they may still write from. When the cache is full, the client that holds most of it loses its oldest entry.
+// wrote, and those that they may still write from. When the cache is full, the network that holds most of it makes room, and in
+// it the client that holds most.
 //
 // It doesn't choose a write's base: package choice and package session do. It reads no clock and takes no lock. Times are in
 // nanoseconds since some moment.
@@ -16,12 +17,13 @@ import (
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
 	"optimist/internal/note"
+	"optimist/internal/quota"
 )
 
 // The cost of entries beyond the bytes of strings and bodies: their structs, list elements, map slots and allocator rounding. A test
 // holds these to the sizes of the structs.
 const (
-	entryCost    = 912
+	entryCost    = 960
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
@@ -56,20 +58,20 @@ type Memory struct {
 	lru     *simplelru.LRU[Key, *Entry]
 	holders holders
 	docs    map[docKey]*Document
-	markers *simplelru.LRU[uint64, Reason] // of what was lost
+	markers *quota.Map[identity.Network, uint64, Reason] // of what was lost
 
 	evicted, crowded uint64
 }
 
 // New returns a memory in which nothing was seen.
 func New(o Options) *Memory {
-	m := &Memory{docs: make(map[docKey]*Document), holders: holders{of: make(map[identity.Session]*holder)}}
+	m := &Memory{docs: make(map[docKey]*Document), holders: newHolders()}
 	marks := o.Bound / 16 / markerCost
 	o.Bound -= marks * markerCost
 	m.o, m.maxBody = o, o.Bound/4
-	// Both err on a size below 1 only. The number of entries is bounded by their bytes.
+	// It errs on a size below 1 only. The number of entries is bounded by their bytes.
 	m.lru, _ = simplelru.NewLRU[Key, *Entry](1<<31-1, nil)
-	m.markers, _ = simplelru.NewLRU[uint64, Reason](int(max(marks, 1)), nil)
+	m.markers = quota.NewMap[identity.Network, uint64, Reason](int(marks))
 	return m
 }
 
@@ -117,9 +119,10 @@ func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
 	return e
 }
 
-// Put returns the entry of k as Get does. If there is none, it makes one, of the epoch at.
-func (m *Memory) Put(k Key, gone, at indexstate.Epoch, now int64) *Entry {
+// Put returns the entry of k as Get does, for a request that comes from a network. If there is none, it makes one, of the epoch at.
+func (m *Memory) Put(k Key, from identity.Network, gone, at indexstate.Epoch, now int64) *Entry {
 	if e := m.Get(k, gone, now); e != nil {
+		m.Use(e, from)
 		return e
 	}
 	// Get drops old entries only if somebody asks for them. All others are dropped here: up to two for each new one.
@@ -142,7 +145,7 @@ func (m *Memory) Put(k Key, gone, at indexstate.Epoch, now int64) *Entry {
 	e := &Entry{Key: k, epoch: at, Document: d, Touched: now}
 	d.entries++
 	e.held = documentCost + refLen(k.Ref)
-	m.enter(e, k.Session)
+	m.enter(e, identity.Client{Network: from, Credentials: k.Session.Credentials()})
 	m.recall(e, now)
 	m.charge(e)
 	m.lru.Add(k, e)
@@ -281,7 +284,7 @@ func (m *Memory) remove(e *Entry) {
 }
 
 // Settled is called after each change of e. It counts the bytes, calls Options.Changed, and evicts entries until the memory is within its
-// bound: always the oldest entry of the client that holds most, and e last.
+// bound: see holders.next. e leaves last.
 func (m *Memory) Settled(e *Entry) {
 	m.charge(e)
 	if m.o.Changed != nil {
@@ -318,7 +321,7 @@ func (m *Memory) limit(e *Entry) {
 
 // Forget removes the entry. If there is, or was, anything in it, Forget leaves a marker with the reason.
 func (m *Memory) Forget(e *Entry, why Reason) {
-	was := e.Lost
+	was, from := e.Lost, e.holder.client.Network
 	if !e.Empty() {
 		was = why
 		if why == Evicted {
@@ -327,14 +330,14 @@ func (m *Memory) Forget(e *Entry, why Reason) {
 	}
 	m.remove(e)
 	if was != NoReason {
-		m.markers.Add(m.mark(e.Key), was)
+		m.markers.Add(from, m.mark(e.Key), was)
 	}
 }
 
-// Lose notes that a base of k was lost. If the entry of k has another base, Lose does nothing.
-func (m *Memory) Lose(k Key, why Reason) {
+// Lose notes that a base of k was lost, of a client in that network. If the entry of k has another base, Lose does nothing.
+func (m *Memory) Lose(k Key, from identity.Network, why Reason) {
 	if e, ok := m.lru.Peek(k); !ok {
-		m.markers.Add(m.mark(k), why)
+		m.markers.Add(from, m.mark(k), why)
 	} else if e.Empty() {
 		e.Lost = why
 	}

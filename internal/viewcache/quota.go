@@ -1,73 +1,115 @@
 package viewcache
 
 import (
-	"container/heap"
-
 	"optimist/internal/identity"
+	"optimist/internal/quota"
 )
 
-// holder is the account of one client: how many bytes the memory keeps for it. When the memory is full, the client that holds most loses
-// its oldest entry. A client's fair share is the bound, divided by the number of clients. In a full memory the largest client holds at
-// least that much. So a client below its fair share loses nothing to the others.
+// network is the account of all clients in one network. When the memory is full, the network that holds most makes room. A network's fair
+// share is the bound, divided by the number of networks. In a full memory the largest network holds at least that much. So a network below
+// its fair share loses nothing to the others, however many clients they make up.
+type network struct {
+	quota.Account
+	name    identity.Network
+	holders quota.Accounts[*holder]
+}
+
+// holder is the account of one client: how many bytes the memory keeps for it. In the network that makes room, the client that holds most
+// loses its oldest entry. So clients behind one address share fairly, too.
 //
 // Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
 type holder struct {
-	sess           identity.Session
-	bytes          int64 // its entries, and the digests that were made for it
-	place          int   // its index in the heap; -1: it has left
+	quota.Account
+	client         identity.Client
+	in             *network // nil: the holder has left
 	newest, oldest *Entry
 }
 
-// holderCost is what a holder costs: the struct, its slots in the map and in the heap.
-const holderCost = 320
+// The costs of these accounts: the structs, their slots in the map and in the heap.
+const (
+	holderCost  = 256
+	networkCost = 128
+)
 
-// holders are all holders of a memory. In the heap the largest comes first.
+// holders are all holders of a memory.
 type holders struct {
-	of   map[identity.Session]*holder
-	heap bySize
+	of       map[identity.Client]*holder
+	networks map[identity.Network]*network
+	bySize   quota.Accounts[*network]
 }
 
-// get returns the holder of sess's entries. It makes one if there is none.
-func (hs *holders) get(sess identity.Session) (h *holder, made bool) {
-	sess = sess.Client()
-	if h = hs.of[sess]; h != nil {
-		return h, false
+func newHolders() holders {
+	return holders{of: make(map[identity.Client]*holder), networks: make(map[identity.Network]*network)}
+}
+
+// get returns the holder of a client's entries. It makes one if there is none. cost is what that costs.
+func (hs *holders) get(c identity.Client) (h *holder, cost int64) {
+	if h = hs.of[c]; h != nil {
+		return h, 0
 	}
-	h = &holder{sess: sess, bytes: holderCost}
-	hs.of[sess] = h
-	heap.Push(&hs.heap, h)
-	return h, true
+	n := hs.networks[c.Network]
+	if n == nil {
+		n = &network{name: c.Network}
+		hs.networks[c.Network] = n
+		hs.bySize.Add(n)
+		cost = networkCost
+		hs.bySize.Charge(n, networkCost)
+	}
+	h = &holder{client: c, in: n}
+	hs.of[c] = h
+	n.holders.Add(h)
+	hs.charge(h, holderCost)
+	return h, cost + holderCost
 }
 
-func (hs *holders) remove(h *holder) {
-	heap.Remove(&hs.heap, h.place)
-	h.place = -1
-	delete(hs.of, h.sess)
+// remove removes a holder without entries. It returns what it has cost.
+func (hs *holders) remove(h *holder) (cost int64) {
+	n := h.in
+	n.holders.Remove(h)
+	hs.bySize.Charge(n, -h.Size())
+	h.in, cost = nil, holderCost
+	delete(hs.of, h.client)
+	if n.holders.Len() == 0 {
+		hs.bySize.Remove(n)
+		delete(hs.networks, n.name)
+		cost += networkCost
+	}
+	return cost
 }
 
-// charge adds bytes to the account of h. h may have left.
+// charge adds bytes to the account of h, unless h has left.
 func (hs *holders) charge(h *holder, bytes int64) {
-	if h.bytes += bytes; bytes != 0 && h.place >= 0 {
-		heap.Fix(&hs.heap, h.place)
+	if n := h.in; n != nil {
+		n.holders.Charge(h, bytes)
+		hs.bySize.Charge(n, bytes)
 	}
 }
 
-// next returns the entry that has to leave to make room: the oldest entry of the largest client. If that is e, and e can't be made smaller,
-// next returns the oldest entry of the second largest client, if there is one: a client must not lose what it has just read because that
-// is large. nil: there are no entries.
+// next returns the entry that has to leave to make room: the oldest entry of the largest client of the largest network. If that is e, and e
+// can't be made smaller, next returns an entry of the second largest client, or else of the second largest network: a client must not lose
+// what it has just read because that is large. nil: there are no entries.
 func (hs *holders) next(e *Entry) *Entry {
-	if len(hs.heap) == 0 {
+	n, ok := hs.bySize.Largest()
+	if !ok {
 		return nil
 	}
-	old := hs.heap[0].oldest
-	if old != e || len(e.Past) > 0 || len(e.Reads) > 1 || len(hs.heap) == 1 {
+	old := n.oldest()
+	if old != e || len(e.Past) > 0 || len(e.Reads) > 1 {
 		return old
 	}
-	second := hs.heap[1]
-	if len(hs.heap) > 2 && hs.heap[2].bytes > second.bytes {
-		second = hs.heap[2]
+	if second, ok := n.holders.Second(); ok {
+		return second.oldest
 	}
-	return second.oldest
+	if second, ok := hs.bySize.Second(); ok {
+		return second.oldest()
+	}
+	return old
+}
+
+// oldest is the oldest entry of the network's largest client.
+func (n *network) oldest() *Entry {
+	h, _ := n.holders.Largest()
+	return h.oldest
 }
 
 // join makes e the newest entry of h. e must have no holder.
@@ -103,12 +145,10 @@ func (e *Entry) touch() {
 	}
 }
 
-// enter makes the client of sess the holder of e. e must have no holder.
-func (m *Memory) enter(e *Entry, sess identity.Session) {
-	h, made := m.holders.get(sess)
-	if made {
-		m.bytes += holderCost
-	}
+// enter makes the client the holder of e. e must have no holder.
+func (m *Memory) enter(e *Entry, c identity.Client) {
+	h, cost := m.holders.get(c)
+	m.bytes += cost
 	h.join(e)
 	m.holders.charge(h, e.held)
 }
@@ -119,16 +159,20 @@ func (m *Memory) exit(e *Entry) {
 	h.leave(e)
 	m.holders.charge(h, -e.held)
 	if h.newest == nil {
-		m.holders.remove(h)
-		m.bytes -= holderCost
+		m.bytes -= m.holders.remove(h)
 	}
 }
 
-// Move makes the client of sess the holder of e.
-func (m *Memory) Move(e *Entry, sess identity.Session) {
-	if e.holder.sess != sess.Client() {
+// Use notes that clients of a network use the entry of their session. An entry that several networks use counts against the one that holds
+// least: the others can't push it out with what they hold beside it.
+func (m *Memory) Use(e *Entry, from identity.Network) {
+	h := e.holder
+	if h.client.Network == from {
+		return
+	}
+	if n := m.holders.networks[from]; n == nil || n.Size()+e.held < h.in.Size() {
 		m.exit(e)
-		m.enter(e, sess)
+		m.enter(e, identity.Client{Network: from, Credentials: h.client.Credentials})
 	}
 }
 
@@ -146,28 +190,3 @@ func (m *Memory) Ref(e *Entry, b *Body) {
 
 // cost is how many bytes b takes, without its digest.
 func (b *Body) cost() int64 { return bodyCost + int64(len(b.Data)) }
-
-// bySize is a heap, with the largest first.
-type bySize []*holder
-
-func (s bySize) Len() int           { return len(s) }
-func (s bySize) Less(i, j int) bool { return s[i].bytes > s[j].bytes }
-
-func (s bySize) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].place, s[j].place = i, j
-}
-
-func (s *bySize) Push(h any) {
-	added := h.(*holder) //nolint:forcetypeassert // only holders are pushed
-	added.place = len(*s)
-	*s = append(*s, added)
-}
-
-func (s *bySize) Pop() any {
-	last := len(*s) - 1
-	h := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	return h
-}

@@ -20,7 +20,8 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		cost int
 	}{
 		{"entry", float64(unsafe.Sizeof(Entry{})) + k + 72 + (k+8)*slot, entryCost},
-		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(identity.Session{}))+8)*slot, holderCost},
+		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(identity.Client{}))+8)*slot, holderCost},
+		{"network", float64(unsafe.Sizeof(network{})) + 16 + 16*slot, networkCost},
 		{"document", float64(unsafe.Sizeof(Document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(Read{})), readCost},
 		{"body", float64(unsafe.Sizeof(Body{})) + 16, bodyCost},
@@ -28,7 +29,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
 		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
-		{"marker", 80 + 16*slot, markerCost},
+		{"marker", 48 + 16*slot, markerCost},
 	} {
 		if c.size > float64(c.cost) {
 			t.Errorf("%s: %v bytes are charged as %d", c.what, c.size, c.cost)

@@ -1,0 +1,113 @@
+// Package quota shares a bounded room fairly. Nobody can take from others what is less than the largest part: when the room is full, who
+// holds most makes place.
+//
+// It takes no lock, and knows neither clients nor what is held.
+package quota
+
+// Map is a map with a bound, of values that owners hold. When it is full, the owner that holds most loses the value that it hasn't used for
+// longest. So an owner of few values loses none to others, however many those add. Make it with NewMap. It is for one goroutine at a time.
+type Map[O, K comparable, V any] struct {
+	bound  int
+	items  map[K]*item[O, K, V]
+	owners map[O]*owner[O, K, V]
+	bySize Accounts[*owner[O, K, V]]
+}
+
+type item[O, K comparable, V any] struct {
+	key          K
+	value        V
+	owner        *owner[O, K, V]
+	older, newer *item[O, K, V]
+}
+
+type owner[O, K comparable, V any] struct {
+	Account
+	name           O
+	newest, oldest *item[O, K, V]
+}
+
+// NewMap returns a map for so many values, at least one. An owner takes the room of one more value: many owners don't make it larger.
+func NewMap[O, K comparable, V any](bound int) *Map[O, K, V] {
+	return &Map[O, K, V]{bound: max(bound, 2), items: map[K]*item[O, K, V]{}, owners: map[O]*owner[O, K, V]{}}
+}
+
+// Len is how many values there are.
+func (m *Map[O, K, V]) Len() int { return len(m.items) }
+
+// Contains reports whether there is a value of k. That doesn't count as a use.
+func (m *Map[O, K, V]) Contains(k K) bool { return m.items[k] != nil }
+
+// Get returns the value of k.
+func (m *Map[O, K, V]) Get(k K) (v V, ok bool) {
+	i := m.items[k]
+	if i == nil {
+		return v, false
+	}
+	if o := i.owner; o.newest != i {
+		o.cut(i)
+		o.push(i)
+	}
+	return i.value, true
+}
+
+// Add makes v the value of k, which o holds from then on.
+func (m *Map[O, K, V]) Add(o O, k K, v V) {
+	m.Remove(k)
+	of := m.owners[o]
+	if of == nil {
+		of = &owner[O, K, V]{name: o}
+		m.owners[o] = of
+		m.bySize.Add(of)
+	}
+	i := &item[O, K, V]{key: k, value: v, owner: of}
+	m.items[k] = i
+	of.push(i)
+	m.bySize.Charge(of, 1)
+	for len(m.items) > 1 && len(m.items)+len(m.owners) > m.bound {
+		most, _ := m.bySize.Largest()
+		if most.oldest == i { // all others hold as little, and it has just come
+			most, _ = m.bySize.Second()
+		}
+		m.Remove(most.oldest.key)
+	}
+}
+
+// Remove removes the value of k.
+func (m *Map[O, K, V]) Remove(k K) {
+	i := m.items[k]
+	if i == nil {
+		return
+	}
+	o := i.owner
+	delete(m.items, k)
+	o.cut(i)
+	m.bySize.Charge(o, -1)
+	if o.newest == nil {
+		m.bySize.Remove(o)
+		delete(m.owners, o.name)
+	}
+}
+
+func (o *owner[O, K, V]) push(i *item[O, K, V]) {
+	i.older, i.newer = o.newest, nil
+	if o.newest != nil {
+		o.newest.newer = i
+	} else {
+		o.oldest = i
+	}
+	o.newest = i
+}
+
+func (o *owner[O, K, V]) cut(i *item[O, K, V]) {
+	if i.newer != nil {
+		i.newer.older = i.older
+	} else {
+		o.newest = i.older
+	}
+	if i.older != nil {
+		i.older.newer = i.newer
+	} else {
+		o.oldest = i.newer
+	}
+	i.older, i.newer = nil, nil
+}
