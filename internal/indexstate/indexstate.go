@@ -201,8 +201,8 @@ type state[W comparable] struct {
 
 	// clients are those who did something in the index.
 	blind     recentClients[W] // those who overwrite what they haven't read
-	writers   recentClients[W]
-	searchers recentClients[W] // those who have seen what isn't known
+	writers   unforgotten[W]
+	searchers unforgotten[W] // those who have seen what isn't known
 }
 
 // knowledge is what an owner knows of its index.

@@ -57,6 +57,29 @@ func TestAnIndexIsMissingOnceAndOnlyIfItWasThere(t *testing.T) {
 	}
 }
 
+// Clients can be made up in any number. They must not make others forgotten: searches of a writer would not be watched any more, and the
+// reads of one who has searched would count for nothing.
+func TestMadeUpClientsHaveNobodyForgotten(t *testing.T) {
+	in := New[int](1000)
+	ix := in.Index("shop", Owner{}, 0)
+	const honest = 1
+	ix.WroteBy(honest, 1)
+	ix.Searched(honest, 1)
+	for w := range 20 * maxRecent {
+		ix.WroteBy(w+2, 2)
+		ix.Searched(w+2, 2)
+	}
+	if !ix.IsWriter(honest, 3) {
+		t.Error("the writer is forgotten")
+	}
+	if ix.WroteBlindly(honest, 3); ix.IsBlind(honest, 4) {
+		t.Error("one who has searched is blind")
+	}
+	if ix.IsWriter(honest, 1002) {
+		t.Error("a writer is one for longer than anything is known")
+	}
+}
+
 func TestWhoHasSearchedWritesNothingBlindly(t *testing.T) {
 	in := New[int](1000)
 	in.Find("shop", Owner{}, 0).Searched(1, 1) // before anything was known of the index

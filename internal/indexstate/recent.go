@@ -7,15 +7,33 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// maxRecent bounds how many clients something is noted of, for each index. One that is forgotten is noted again by what it does next.
+// maxRecent bounds for how many clients it is known exactly, for each index.
 const maxRecent = 1024
 
-// recentClients are clients that did something a while ago. Its zero value is none.
+// recentClients are clients that did something a while ago. The zero value is none. If there are too many, those that did it first are
+// forgotten: clients can be made up, so that must be the safe answer, or the clients are unforgotten.
 type recentClients[W comparable] struct {
 	until atomic.Int64 // nobody is noted after it
 
 	mu  sync.RWMutex
 	lru *simplelru.LRU[W, int64]
+}
+
+// unforgotten are recentClients of whom nobody is forgotten. If there are too many, others may be taken for some of them: see Moments.
+type unforgotten[W comparable] struct {
+	recentClients[W]
+	others Moments[W] // until when those are noted for whom there was no room
+}
+
+func (n *unforgotten[W]) has(w W, now int64) bool {
+	return n.recentClients.has(w, now) || n.others.Since(w, now+1)
+}
+
+func (n *unforgotten[W]) add(w W, now, age int64) {
+	if n.has(w, now+age-age/8) {
+		return
+	}
+	n.note(w, now+age, n.others.Note)
 }
 
 // has reports whether w is noted. Without anybody it is one load.
@@ -37,11 +55,16 @@ func (n *recentClients[W]) add(w W, now, age int64) {
 	if n.has(w, now+age-age/8) {
 		return
 	}
+	n.note(w, now+age, nil)
+}
+
+// note notes w until a moment. forget is called for the one that is forgotten for that; nil: nobody needs to know.
+func (n *recentClients[W]) note(w W, until int64, forget func(w W, until int64)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lru == nil {
-		n.lru, _ = simplelru.NewLRU[W, int64](maxRecent, nil) // errs on a size below 1 only
+		n.lru, _ = simplelru.NewLRU(maxRecent, forget) // errs on a size below 1 only
 	}
-	n.lru.Add(w, now+age)
-	n.until.Store(max(now+age, n.until.Load()))
+	n.lru.Add(w, until)
+	n.until.Store(max(until, n.until.Load()))
 }
