@@ -24,6 +24,8 @@ type Note struct {
 	Written bool
 	// StoredDiffers says that the client's view isn't the document that the engine holds at Numbers.
 	StoredDiffers bool
+	// Holder stands for who has a part of the room for it: see Book.Holder. 0: it isn't known.
+	Holder uint32
 }
 
 // ID is where a note stands: keyed hashes of the session and the document, and of the document's index.
@@ -95,6 +97,16 @@ func (b *Book) index(name string) uint64 {
 	buf := append(space[:0], b.secret[:]...)
 	sum := sha256.Sum256(append(buf, name...))
 	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// Holder stands for a network of clients: a keyed hash. 0 is no network.
+func (b *Book) Holder(network uint64) uint32 {
+	if network == 0 {
+		return 0
+	}
+	h := (network ^ binary.LittleEndian.Uint64(b.secret[:])) * (binary.LittleEndian.Uint64(b.secret[8:]) | 1)
+	h = (h ^ h>>32) * (binary.LittleEndian.Uint64(b.secret[16:]) | 1)
+	return uint32(h>>32) | 1
 }
 
 // DropIndex makes what is noted of the index none.

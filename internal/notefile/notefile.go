@@ -3,8 +3,8 @@
 //
 // The file is mapped into memory: the next process finds the notes, also after kill -9. It isn't synced to the disk, so a power
 // cut, or a crash of the system, may lose it. If another process cuts the file off, the notes are lost, and nothing else. The
-// file holds no names and no documents: a note stands under a keyed hash. It has a fixed size; if it is full, the oldest notes go
-// first.
+// file holds no names and no documents: a note stands under a keyed hash. It has a fixed size. If a part of it is full, who has most notes
+// there loses the oldest of them.
 package notefile
 
 import (
@@ -214,7 +214,7 @@ func (b *Book) Put(id note.ID, n note.Note) {
 		return
 	}
 	if s == nil {
-		s = oldest(bucket)
+		s = leaving(bucket, n.Holder)
 	}
 	s[tagAt].Store(0)
 	s[seqNoAt].Store(uint64(n.Numbers.SeqNo))      //nolint:gosec // the same bits
@@ -236,9 +236,9 @@ func (b *Book) Get(id note.ID) (n note.Note, ok bool) {
 	}
 	m := s[metaAt].Load()
 	n = note.Note{
-		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
-		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
-		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0,
+		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())},           //nolint:gosec // the same bits
+		At:      int64(s[timeAt].Load()),                                                                      //nolint:gosec // likewise
+		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0, Holder: uint32(m >> 32),
 	}
 	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise
 }
@@ -277,23 +277,38 @@ func find(bucket []atomic.Uint64, tag uint64) []atomic.Uint64 {
 	return nil
 }
 
-// oldest returns a slot that is free, or else the oldest.
-func oldest(bucket []atomic.Uint64) []atomic.Uint64 {
-	best, at := 0, uint64(0)
+// leaving returns a slot that is free, or else the oldest one of the holder that has most of the bucket, with the newcomer's note.
+// So nobody who makes up clients takes the places of others.
+func leaving(bucket []atomic.Uint64, newcomer uint32) []atomic.Uint64 {
+	best, most, at := 0, 0, uint64(0)
 	for i := 0; i < len(bucket); i += slotWords {
 		if bucket[i+tagAt].Load() == 0 {
 			best = i
 			break
 		}
-		if t := bucket[i+timeAt].Load(); i == 0 || t < at {
-			best, at = i, t
+		h, has := holder(bucket, i), 0
+		if h == newcomer {
+			has++
+		}
+		for j := 0; j < len(bucket); j += slotWords {
+			if holder(bucket, j) == h {
+				has++
+			}
+		}
+		if t := bucket[i+timeAt].Load(); has > most || has == most && t < at {
+			best, most, at = i, has, t
 		}
 	}
 	return bucket[best : best+slotWords : best+slotWords]
 }
 
+// holder is who holds the slot at i.
+func holder(bucket []atomic.Uint64, i int) uint32 {
+	return uint32(bucket[i+metaAt].Load() >> 32)
+}
+
 func meta(n *note.Note) uint64 {
-	m := uint64(min(n.Clients, 0xff)) //nolint:gosec // not negative
+	m := uint64(min(n.Clients, 0xff)) | uint64(n.Holder)<<32 //nolint:gosec // not negative
 	if n.Written {
 		m |= 1 << 8
 	}

@@ -27,7 +27,7 @@ func opened(t testing.TB, path, realm string) *Book {
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
 
 func noteAt(seqNo int64) note.Note {
-	return note.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0}
+	return note.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0, Holder: uint32(seqNo) % 3}
 }
 
 func id(n uint64) note.ID { return note.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
@@ -76,6 +76,44 @@ func TestInAFullBucketTheOldestGoes(t *testing.T) {
 	}
 	if _, ok := b.Get(note.ID{Tag: slots + 1}); !ok {
 		t.Error("the newest isn't there")
+	}
+}
+
+// Clients can be made up in any number, but not where they are.
+func TestWhoHasMostOfABucketMakesRoom(t *testing.T) {
+	b := opened(t, file(t), "")
+	put := func(tag uint64, holder uint32, at int64) {
+		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Holder: holder})
+	}
+	for n := range uint64(slots) { // one note of an honest client among those of others
+		put(n+1, uint32(n)+1, int64(n)+1)
+	}
+	for n := range uint64(1000) {
+		put(n+100, 77, int64(n)+100)
+	}
+	gone := 0
+	for n := range uint64(slots) {
+		if _, ok := b.Get(note.ID{Tag: n + 1}); !ok {
+			gone++
+		}
+	}
+	if _, ok := b.Get(note.ID{Tag: 1099}); gone != 1 || !ok {
+		t.Errorf("%d notes of others are gone, and the newest is there: %v", gone, ok)
+	}
+	for n := range uint64(slots) { // one who has the bucket alone gives half of it away
+		put(n+10_000, 5, int64(n)+10_000)
+	}
+	left := 0
+	for n := range uint64(1000) {
+		put(n+20_000, 6, int64(n)+20_000)
+	}
+	for n := range uint64(slots) {
+		if _, ok := b.Get(note.ID{Tag: n + 10_000}); ok {
+			left++
+		}
+	}
+	if left == 0 {
+		t.Error("nothing is left of one holder's notes")
 	}
 }
 

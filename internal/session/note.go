@@ -12,7 +12,7 @@ func (sh *shard) note(e *viewcache.Entry) {
 		return
 	}
 	n := noteOf(e, sh.pending.Of(e.Key))
-	n.At = sh.notes.Started() + e.Touched
+	n.At, n.Holder = sh.notes.Started()+e.Touched, sh.notes.Holder(uint64(e.Network()))
 	sh.notes.Put(e.NoteID, n)
 }
 

@@ -137,6 +137,9 @@ func (h *holder) leave(e *Entry) {
 	e.older, e.newer = nil, nil
 }
 
+// Network is where the client is that holds e.
+func (e *Entry) Network() identity.Network { return e.holder.client.Network }
+
 // touch makes e the newest of its holder.
 func (e *Entry) touch() {
 	if h := e.holder; h.newest != e {
