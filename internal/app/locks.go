@@ -136,7 +136,7 @@ func (a *App) lock(x *proxy.Exchange) bool {
 }
 
 // place is the client by which locks are shared out. Nobody has checked credentials yet, so that they could be made up.
-func place(x *proxy.Exchange) string { return x.Place().Addr.String() }
+func place(x *proxy.Exchange) string { return x.Place().Network.Addr().String() }
 
 // answerLock gives the client what was decided.
 func (a *App) answerLock(x *proxy.Exchange, answer *lockrouter.Answer, err error) {

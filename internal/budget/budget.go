@@ -9,6 +9,8 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+
+	"optimist/internal/identity"
 )
 
 // ErrOverloaded reports that the bytes aren't there: too many are held already, by all clients or by this one. Nothing was taken.
@@ -28,15 +30,6 @@ type Owner struct {
 
 // Anonymous reports whether the owner has no credentials.
 func (o Owner) Anonymous() bool { return o.Credentials == [16]byte{} }
-
-// network is what one machine may take its addresses from: of IPv6 it has at least 2^64.
-func (o Owner) network() netip.Addr {
-	if a := o.Address.Unmap(); a.Is6() {
-		p, _ := a.WithZone("").Prefix(64) // errs on lengths that no address has
-		return p.Addr()
-	}
-	return o.Address.Unmap()
-}
 
 // Options are what a Budget needs.
 type Options struct {
@@ -59,12 +52,12 @@ type Budget struct {
 	mu       sync.Mutex
 	used     int64
 	owners   map[Owner]int64
-	networks map[netip.Addr]int64
+	networks map[identity.Network]int64
 }
 
 // New makes a Budget. All of it is free.
 func New(o Options) *Budget {
-	return &Budget{o: o, owners: map[Owner]int64{}, networks: map[netip.Addr]int64{}}
+	return &Budget{o: o, owners: map[Owner]int64{}, networks: map[identity.Network]int64{}}
 }
 
 // Limit is how many bytes there are, and Used how many of them are taken.
@@ -89,7 +82,7 @@ func (b *Budget) take(o Owner, n int64) bool {
 }
 
 func (b *Budget) tryTake(o Owner, n int64) bool {
-	network := o.network()
+	network := identity.NetworkOf(o.Address)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.o.Limit - b.used - n // for the others
@@ -104,7 +97,7 @@ func (b *Budget) tryTake(o Owner, n int64) bool {
 
 // give gives n bytes of an owner back.
 func (b *Budget) give(o Owner, n int64) {
-	network := o.network()
+	network := identity.NetworkOf(o.Address)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n

@@ -21,6 +21,17 @@ func NetworkOf(a netip.Addr) Network {
 	return Network(binary.BigEndian.Uint64(b[8:])) // IPv4, which begins with 0000 ffff, as no network of IPv6 does; or loopback
 }
 
+// Addr returns the address that stands for the network.
+func (n Network) Addr() netip.Addr {
+	var b [16]byte
+	if n>>48 == 0 {
+		binary.BigEndian.PutUint64(b[8:], uint64(n))
+	} else {
+		binary.BigEndian.PutUint64(b[:8], uint64(n))
+	}
+	return netip.AddrFrom16(b).Unmap()
+}
+
 // Client is who holds what is kept for a session: all with the same credentials in a network.
 type Client struct {
 	Network     Network

@@ -236,8 +236,8 @@ func (b *Book) Get(id note.ID) (n note.Note, ok bool) {
 	}
 	m := s[metaAt].Load()
 	n = note.Note{
-		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())},           //nolint:gosec // the same bits
-		At:      int64(s[timeAt].Load()),                                                                      //nolint:gosec // likewise
+		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
+		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
 		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0, Holder: uint32(m >> 32),
 	}
 	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise

@@ -13,11 +13,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
 	"optimist/internal/fairqueue"
+	"optimist/internal/identity"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -39,8 +39,8 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
-	own      map[share.Client]int // of out, by client
-	at       map[netip.Addr]int   // and by address
+	own      map[share.Client]int     // of out, by client
+	at       map[identity.Network]int // and by network
 	line     fairqueue.Line[waiter]
 	refused  uint64
 }
@@ -53,7 +53,7 @@ type waiter struct {
 
 // New returns a Limiter that lets few writes out at first.
 func New(o Options) *Limiter {
-	return &Limiter{o: o, estimate: newEstimate(o.Most), own: map[share.Client]int{}, at: map[netip.Addr]int{}}
+	return &Limiter{o: o, estimate: newEstimate(o.Most), own: map[share.Client]int{}, at: map[identity.Network]int{}}
 }
 
 // errWaited ends a wait in line.
@@ -127,7 +127,7 @@ func (l *Limiter) fits(c share.Client) bool {
 	if c == (share.Client{}) {
 		return l.out < total
 	}
-	return share.Fits(total, l.out, l.at[c.Addr], l.own[c])
+	return share.Fits(total, l.out, l.at[c.Network], l.own[c])
 }
 
 // went counts a write that goes. It is called with l locked.
@@ -141,8 +141,8 @@ func (l *Limiter) count(c share.Client, by int) {
 	if l.own[c] += by; l.own[c] == 0 {
 		delete(l.own, c)
 	}
-	if l.at[c.Addr] += by; l.at[c.Addr] == 0 {
-		delete(l.at, c.Addr)
+	if l.at[c.Network] += by; l.at[c.Network] == 0 {
+		delete(l.at, c.Network)
 	}
 }
 

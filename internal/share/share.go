@@ -4,25 +4,23 @@
 // may have. So a later client finds a place, although no place is reserved.
 package share
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"optimist/internal/identity"
+)
 
 // Client is one whose places are counted. The zero value is optimist itself, which may have all.
 type Client struct {
-	// Addr is where the client is; of an IPv6 address its network of 64 bits, which is one customer's.
-	Addr netip.Addr
+	// Network is where the client is.
+	Network identity.Network
 	// Credentials stands for the client's. They may be made up, so that they divide only what the address gets.
 	Credentials uint64
 }
 
 // Of returns the client at an address.
 func Of(addr netip.Addr, credentials uint64) Client {
-	addr = addr.Unmap()
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			addr = p.Addr()
-		}
-	}
-	return Client{addr, credentials}
+	return Client{identity.NetworkOf(addr), credentials}
 }
 
 // share is how many times what is free an address may have, and a client of it times what the address may still get. So one that is

@@ -3,17 +3,19 @@ package share
 import (
 	"net/netip"
 	"testing"
+
+	"optimist/internal/identity"
 )
 
 // fill has clients take places in turn until none gets another, and returns how many each has.
 func fill(total int, clients ...Client) []int {
-	own, addr, taken := make([]int, len(clients)), map[netip.Addr]int{}, 0
+	own, addr, taken := make([]int, len(clients)), map[identity.Network]int{}, 0
 	for more := true; more; {
 		more = false
 		for i, c := range clients {
-			if Fits(total, taken, addr[c.Addr], own[i]) {
+			if Fits(total, taken, addr[c.Network], own[i]) {
 				own[i]++
-				addr[c.Addr]++
+				addr[c.Network]++
 				taken++
 				more = true
 			}

@@ -71,7 +71,7 @@ func (p *pool) fits(c share.Client, total int) bool {
 	}
 	addr, own := 0, 0
 	for _, u := range p.users {
-		if u.client.Addr == c.Addr {
+		if u.client.Network == c.Network {
 			addr++
 			if u.client.Credentials == c.Credentials {
 				own++
