@@ -7,17 +7,39 @@ package fairqueue
 // Patience is how often foreground goes while a background place waits, however many foreground places there are.
 const Patience = 8
 
+// Turns says which class goes next. The zero value is ready to be used. It is for one goroutine at a time.
+type Turns struct {
+	passed int // how often foreground went since the oldest background place came
+}
+
+// Next says which class goes, of those of which a place may go. ok is false if none may. waits says that a background place waits, whether
+// it may go or not.
+func (t *Turns) Next(foreground, background, waits bool) (isBackground, ok bool) {
+	switch {
+	case background && (!foreground || t.passed >= Patience):
+		t.passed = 0
+		return true, true
+	case !foreground:
+		return false, false
+	case !waits:
+		t.passed = 0
+	case background:
+		t.passed++
+	}
+	return false, true
+}
+
 // Line is a line of places. The zero value is empty. It is for one goroutine at a time.
 type Line[T any] struct {
 	foreground, background list[T]
-	passed                 int // how often foreground went since the oldest background place came
+	turns                  Turns
 }
 
 // Place is one place in a line. It is in one line at a time.
 type Place[T any] struct {
-	Value T
-	next  *Place[T]
-	in    *list[T] // nil: in none
+	Value          T
+	before, behind *Place[T]
+	in             *list[T] // nil: in none
 }
 
 // Join puts p at the end of its class.
@@ -34,31 +56,20 @@ func (l *Line[T]) Leave(p *Place[T]) bool {
 	if p.in != &l.foreground && p.in != &l.background {
 		return false
 	}
-	p.in.remove(p)
+	p.in.cut(p)
 	return true
 }
 
 // Next takes out the place whose turn it is; nil: nobody waits.
-func (l *Line[T]) Next() *Place[T] { return l.NextOf(func(T) bool { return true }) }
-
-// NextOf is Next among the places that may go. The others keep theirs.
-func (l *Line[T]) NextOf(may func(T) bool) *Place[T] {
-	beforeFore, fore := l.foreground.find(may)
-	beforeBack, back := l.background.find(may)
-	switch {
-	case back != nil && (fore == nil || l.passed >= Patience):
-		l.passed = 0
-		l.background.cut(beforeBack, back)
-		return back
-	case fore == nil:
+func (l *Line[T]) Next() *Place[T] {
+	waits := l.background.first != nil
+	switch isBackground, ok := l.turns.Next(l.foreground.first != nil, waits, waits); {
+	case !ok:
 		return nil
-	case l.background.first == nil:
-		l.passed = 0
-	case back != nil:
-		l.passed++
+	case isBackground:
+		return l.background.pop()
 	}
-	l.foreground.cut(beforeFore, fore)
-	return fore
+	return l.foreground.pop()
 }
 
 // NextIf takes out the first place of the foreground, or, where there is none, of the background, if it may go; nil: it may not, or nobody
@@ -86,10 +97,10 @@ type list[T any] struct {
 }
 
 func (q *list[T]) push(p *Place[T]) {
-	if q.last == nil {
+	if p.before = q.last; q.last == nil {
 		q.first = p
 	} else {
-		q.last.next = p
+		q.last.behind = p
 	}
 	q.last = p
 	q.len++
@@ -97,39 +108,22 @@ func (q *list[T]) push(p *Place[T]) {
 
 func (q *list[T]) pop() *Place[T] {
 	p := q.first
-	if p != nil {
-		q.cut(nil, p)
-	}
+	q.cut(p)
 	return p
 }
 
-// find returns the first place that may go, and the one before it.
-func (q *list[T]) find(may func(T) bool) (before, p *Place[T]) {
-	for p = q.first; p != nil && !may(p.Value); before, p = p, p.next {
-	}
-	return before, p
-}
-
-func (q *list[T]) remove(p *Place[T]) {
-	var before *Place[T]
-	for v := q.first; v != nil; before, v = v, v.next {
-		if v == p {
-			q.cut(before, p)
-			return
-		}
-	}
-}
-
-// cut takes p out, which stands behind before.
-func (q *list[T]) cut(before, p *Place[T]) {
-	if before == nil {
-		q.first = p.next
+// cut takes p out.
+func (q *list[T]) cut(p *Place[T]) {
+	if p.before == nil {
+		q.first = p.behind
 	} else {
-		before.next = p.next
+		p.before.behind = p.behind
 	}
-	if q.last == p {
-		q.last = before
+	if p.behind == nil {
+		q.last = p.before
+	} else {
+		p.behind.before = p.before
 	}
-	p.next, p.in = nil, nil
+	p.before, p.behind, p.in = nil, nil, nil
 	q.len--
 }

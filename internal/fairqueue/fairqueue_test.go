@@ -55,31 +55,21 @@ func TestWhoGoesAlongKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotGoIsPassedOver: others go, in their order, and whoever may not go keeps its place.
-func TestWhoMayNotGoIsPassedOver(t *testing.T) {
-	var l Line[int]
-	for _, p := range places(1, 6) {
-		l.Join(p, p.Value > 4)
-	}
-	even := func(n int) bool { return n%2 == 0 }
-	for _, want := range []int{2, 4, 6} {
-		if p := l.NextOf(even); p == nil || p.Value != want {
-			t.Errorf("%+v, want %d", p, want)
+// TestAClassThatMayNotGoPassesNobodyOver: patience is with who may go.
+func TestAClassThatMayNotGoPassesNobodyOver(t *testing.T) {
+	var turns Turns
+	for range 3 * Patience {
+		if b, ok := turns.Next(true, false, true); b || !ok {
+			t.Fatal("a background place went that may not")
 		}
 	}
-	if p := l.NextOf(even); p != nil {
-		t.Errorf("%d may not go", p.Value)
-	}
-	if f, b := l.Len(); f != 2 || b != 1 {
-		t.Errorf("%d and %d wait", f, b)
-	}
-	for _, want := range []int{1, 3, 5} {
-		if p := l.Next(); p == nil || p.Value != want {
-			t.Errorf("%+v, want %d", p, want)
+	for n := range Patience + 1 {
+		if b, ok := turns.Next(true, true, true); b != (n == Patience) || !ok {
+			t.Errorf("%d: the background goes: %v", n, b)
 		}
 	}
-	if !l.Empty() {
-		t.Error("somebody waits")
+	if _, ok := turns.Next(false, false, true); ok {
+		t.Error("somebody went though nobody may")
 	}
 }
 

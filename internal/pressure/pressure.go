@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"optimist/internal/fairqueue"
-	"optimist/internal/identity"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -39,21 +37,13 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
-	own      map[share.Client]int     // of out, by client
-	at       map[identity.Network]int // and by network
-	line     fairqueue.Line[waiter]
+	line     line
 	refused  uint64
-}
-
-// waiter is a write in line.
-type waiter struct {
-	turn   chan struct{} // closed when it may go
-	client share.Client
 }
 
 // New returns a Limiter that lets few writes out at first.
 func New(o Options) *Limiter {
-	return &Limiter{o: o, estimate: newEstimate(o.Most), own: map[share.Client]int{}, at: map[identity.Network]int{}}
+	return &Limiter{o: o, estimate: newEstimate(o.Most), line: newLine()}
 }
 
 // errWaited ends a wait in line.
@@ -70,8 +60,8 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	foreground, background := l.line.Len()
-	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: foreground, Background: background, Refused: l.refused}
+	c := &l.line.classes
+	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: c[0].len, Background: c[1].len, Refused: l.refused}
 }
 
 // acquire waits until the write may go. The error is ctx's cause, or errWaited.
@@ -82,20 +72,19 @@ func (l *Limiter) acquire(ctx context.Context, client share.Client, background b
 		l.mu.Unlock()
 		return nil
 	}
-	w := &fairqueue.Place[waiter]{Value: waiter{make(chan struct{}), client}}
-	l.line.Join(w, background)
+	p := l.line.join(client, background)
 	l.mu.Unlock()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Wait, errWaited)
 	defer cancel()
 	select {
-	case <-w.Value.turn:
+	case <-p.turn:
 		return nil
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.line.Leave(w) {
+	if !l.line.leave(p) {
 		return nil // its turn came at the same moment
 	}
 	err := context.Cause(ctx)
@@ -111,24 +100,19 @@ func (l *Limiter) release(client share.Client, now time.Time, took time.Duration
 	defer l.mu.Unlock()
 	l.estimate.answered(now, took, s)
 	l.count(client, -1)
-	for l.out < l.estimate.places() {
-		w := l.line.NextOf(func(w waiter) bool { return l.fits(w.client) })
-		if w == nil {
-			return
-		}
-		close(w.Value.turn)
-		l.went(w.Value.client)
+	for p := l.line.next(l.free()); p != nil; p = l.line.next(l.free()) {
+		close(p.turn)
+		l.went(p.client)
 	}
 }
 
 // fits reports whether a client may have one more place. It is called with l locked.
 func (l *Limiter) fits(c share.Client) bool {
-	total := l.estimate.places()
-	if c == (share.Client{}) {
-		return l.out < total
-	}
-	return share.Fits(total, l.out, l.at[c.Network], l.own[c])
+	return share.Need(l.line.at[c.Network], l.line.own[c]) <= l.free()
 }
+
+// free is how many places are free. It is called with l locked.
+func (l *Limiter) free() int { return l.estimate.places() - l.out }
 
 // went counts a write that goes. It is called with l locked.
 func (l *Limiter) went(c share.Client) {
@@ -138,12 +122,7 @@ func (l *Limiter) went(c share.Client) {
 
 func (l *Limiter) count(c share.Client, by int) {
 	l.out += by
-	if l.own[c] += by; l.own[c] == 0 {
-		delete(l.own, c)
-	}
-	if l.at[c.Network] += by; l.at[c.Network] == 0 {
-		delete(l.at, c.Network)
-	}
+	l.line.count(c, by)
 }
 
 // Doer is how requests go to the engine: *upstream.Set is one.

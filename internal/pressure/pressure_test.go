@@ -208,8 +208,8 @@ func TestTheLimitDoesntGrowUnused(t *testing.T) {
 	})
 }
 
-// queue fills a Limiter, and has writes wait in line in the given order. order tells who went, after release let one go after the other.
-func queue(t *testing.T, background ...bool) (order []int) {
+// turns fills a Limiter, and has writes wait in line in the given order. order tells who went, after release let one go after the other.
+func turns(t *testing.T, background ...bool) (order []int) {
 	t.Helper()
 	l := New(Options{Most: 1, Wait: time.Hour})
 	for range l.Stats().Limit {
@@ -237,14 +237,14 @@ func queue(t *testing.T, background ...bool) (order []int) {
 
 func TestForegroundGoesFirstAndBackgroundGoesToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if got := queue(t, true, false, true, false); !slices.Equal(got, []int{1, 3, 0, 2}) {
+		if got := turns(t, true, false, true, false); !slices.Equal(got, []int{1, 3, 0, 2}) {
 			t.Errorf("went: %v", got)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		many := make([]bool, 3*fairqueue.Patience)
 		many[0] = true
-		if got := queue(t, many...); slices.Index(got, 0) != fairqueue.Patience {
+		if got := turns(t, many...); slices.Index(got, 0) != fairqueue.Patience {
 			t.Errorf("the background write went after %d others, want %d", slices.Index(got, 0), fairqueue.Patience)
 		}
 	})
@@ -377,8 +377,8 @@ func TestOneClientsSlowWritesStopNobodyElses(t *testing.T) {
 		}
 		close(release)
 		wg.Wait()
-		if s := l.Stats(); s.Out != 0 || s.Foreground != 0 || s.Refused != 0 || len(l.own)+len(l.at) != 0 {
-			t.Errorf("%+v, %v, %v", s, l.own, l.at)
+		if s := l.Stats(); s.Out != 0 || s.Foreground != 0 || s.Refused != 0 || len(l.line.own)+len(l.line.at) != 0 {
+			t.Errorf("%+v, %v, %v", s, l.line.own, l.line.at)
 		}
 	})
 }

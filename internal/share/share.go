@@ -31,18 +31,17 @@ const share = 7
 func Crowded(total, taken int) bool { return taken >= total/2 }
 
 // Fits reports whether a client may have one more of total places, of which taken are taken. addr is how many of these clients at its
-// address have, and own how many it has itself. It may have the first place that is free, and the last one that its address may have
-// only if it has none.
-func Fits(total, taken, addr, own int) bool {
-	free := total - taken
-	left := share*free - addr
+// address have, and own how many it has itself.
+func Fits(total, taken, addr, own int) bool { return total-taken >= Need(addr, own) }
+
+// Need is how many places have to be free before a client may have one more: see Fits. It may have the first place that is free, and the
+// last one that its address may have only if it has none.
+func Need(addr, own int) int {
 	switch {
-	case free <= 0:
-		return false
 	case addr == 0:
-		return true
+		return 1
 	case own == 0:
-		return left > 0
+		return addr/share + 1
 	}
-	return own < share*left && share*(free-1)-addr-1 > 0
+	return max((addr+own/share)/share+1, (addr+1)/share+2)
 }

@@ -83,3 +83,28 @@ func TestANetworkOfOneCustomerIsOneAddress(t *testing.T) {
 		t.Error("IPv4")
 	}
 }
+
+// TestNeedIsTheLeastThatFits compares Need with the rules that it stands for.
+func TestNeedIsTheLeastThatFits(t *testing.T) {
+	fits := func(free, addr, own int) bool {
+		left := share*free - addr
+		switch {
+		case free <= 0:
+			return false
+		case addr == 0:
+			return true
+		case own == 0:
+			return left > 0
+		}
+		return own < share*left && share*(free-1)-addr-1 > 0
+	}
+	for addr := range 300 {
+		for own := range addr + 1 {
+			for free := range 100 {
+				if got := free >= Need(addr, own); got != fits(free, addr, own) {
+					t.Fatalf("%d free, %d at the address, %d of its own: %v", free, addr, own, got)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package pressure
+
+import (
+	"math/bits"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"optimist/internal/fairqueue"
+	"optimist/internal/identity"
+	"optimist/internal/share"
+)
+
+func clientAt(network byte, who int) share.Client {
+	return share.Of(netip.AddrFrom4([4]byte{192, 0, 2, network}), uint64(who)+1)
+}
+
+// TestManyWaitingWritesCostLittle counts comparisons. Ten thousand writes wait: of one client, of as many made-up clients at one address, and of
+// many addresses.
+func TestManyWaitingWritesCostLittle(t *testing.T) {
+	const waiting = 10_000
+	for name, client := range map[string]func(i int) share.Client{
+		"one client":       func(int) share.Client { return clientAt(1, 0) },
+		"made-up clients":  func(i int) share.Client { return clientAt(1, i) },
+		"many at many":     func(i int) share.Client { return clientAt(byte(i), i/100) },
+		"each at its own":  func(i int) share.Client { return share.Client{Network: identity.Network(i + 1)} },
+		"one and optimist": func(i int) share.Client { return []share.Client{{}, clientAt(1, 0)}[i%2] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, steps := newLine(), 0
+			c := &l.classes[0]
+			c.ranking.less = func(a, b *network) bool { steps++; return lessNetwork(a, b) }
+			var all []*place
+			for i := range waiting {
+				all = append(all, l.join(client(i), false))
+			}
+			for _, n := range c.networks {
+				n.ranking.less = func(a, b *queue) bool { steps++; return lessQueue(a, b) }
+			}
+			most := 0
+			step := func(f func()) {
+				steps = 0
+				f()
+				most = max(most, steps)
+			}
+			for i := range waiting / 2 {
+				step(func() { l.leave(all[(i*7919)%waiting]) })
+				step(func() {
+					if p := l.next(1 << 20); p != nil {
+						l.count(p.client, 1)
+					}
+				})
+			}
+			if bound := 4 * bits.Len(waiting); most > bound {
+				t.Errorf("a step takes %d comparisons, want %d at most", most, bound)
+			}
+			t.Logf("%d comparisons at most", most)
+		})
+	}
+}
+
+// TestALineIsTheLeastOfAllThatWait compares it with a slice that is searched.
+func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLine()
+		var turns fairqueue.Turns
+		var waiting [2][]*place
+		var out []share.Client
+		total := rapid.IntRange(1, 40).Draw(t, "total")
+		since, clock := map[any]int{}, 0
+		type ofClient struct {
+			class  *class
+			client share.Client
+		}
+		type ofNetwork struct {
+			class   *class
+			network identity.Network
+		}
+		names := func(p *place) [2]any {
+			return [2]any{ofNetwork{p.class, p.client.Network}, ofClient{p.class, p.client}}
+		}
+		// gone forgets whose writes wait no more, once p has left.
+		gone := func(p *place) {
+			of, client := names(p), false
+			for _, q := range slices.Concat(waiting[0], waiting[1]) {
+				if names(q)[0] == of[0] {
+					of[0] = nil
+				}
+				client = client || names(q)[1] == of[1]
+			}
+			if delete(since, of[0]); !client {
+				delete(since, of[1])
+			}
+		}
+		key := func(p *place) [5]int {
+			own, at := 0, 0
+			for _, c := range out {
+				if p.client != (share.Client{}) && c == p.client {
+					own++
+				}
+				if p.client != (share.Client{}) && c.Network == p.client.Network {
+					at++
+				}
+			}
+			// The network takes its turn by the least that one of its clients needs, and so does the client in it.
+			return [5]int{share.Need(at, own), at, since[names(p)[0]], own, since[names(p)[1]]}
+		}
+		least := func(class []*place) *place {
+			if len(class) == 0 {
+				return nil
+			}
+			p := slices.MinFunc(class, func(a, b *place) int { x, y := key(a), key(b); return slices.Compare(x[:], y[:]) })
+			if key(p)[0] > total-len(out) {
+				return nil
+			}
+			return p
+		}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0, 1:
+				class := rapid.IntRange(0, 1).Draw(t, "class")
+				c := clientAt(byte(rapid.IntRange(1, 3).Draw(t, "network")), rapid.IntRange(0, 3).Draw(t, "who"))
+				if rapid.IntRange(0, 9).Draw(t, "own") == 0 {
+					c = share.Client{}
+				}
+				p := l.join(c, class == 1)
+				clock++
+				for _, name := range names(p) {
+					if _, waits := since[name]; !waits {
+						since[name] = clock
+					}
+				}
+				waiting[class] = append(waiting[class], p)
+			case 2:
+				class := rapid.IntRange(0, 1).Draw(t, "class")
+				if n := len(waiting[class]); n > 0 {
+					i := rapid.IntRange(0, n-1).Draw(t, "place")
+					p := waiting[class][i]
+					waiting[class] = slices.Delete(waiting[class], i, i+1)
+					if gone(p); !l.leave(p) || l.leave(p) {
+						t.Fatal("it leaves once")
+					}
+				}
+			case 3:
+				if n := len(out); n > 0 {
+					i := rapid.IntRange(0, n-1).Draw(t, "out")
+					l.count(out[i], -1)
+					out = slices.Delete(out, i, i+1)
+				}
+			case 4:
+				fore, back := least(waiting[0]), least(waiting[1])
+				b, ok := turns.Next(fore != nil, back != nil, len(waiting[1]) > 0)
+				want := fore
+				if b {
+					want = back
+				}
+				got := l.next(total - len(out))
+				if got != want || ok != (got != nil) {
+					t.Fatalf("%+v goes, want %+v", got, want)
+				}
+				if got != nil {
+					for class := range waiting {
+						waiting[class] = slices.DeleteFunc(waiting[class], func(p *place) bool { return p == got })
+					}
+					clock++
+					for _, name := range names(got) {
+						since[name] = clock
+					}
+					gone(got)
+					out = append(out, got.client)
+					l.count(got.client, 1)
+				}
+			}
+			if l.classes[0].len != len(waiting[0]) || l.classes[1].len != len(waiting[1]) {
+				t.Fatalf("%d and %d wait", l.classes[0].len, l.classes[1].len)
+			}
+		}
+	})
+}
+
+// TestAWriteWaitsForOneOfEachOther: many wait, at few addresses or many, with as many made-up clients as they like. A good client writes one after
+// the other. Before each of its writes, every other address gets one turn at most, and the background its part.
+func TestAWriteWaitsForOneOfEachOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLine()
+		places := rapid.IntRange(1, 20).Draw(t, "places")
+		networks := rapid.IntRange(1, 20).Draw(t, "networks")
+		clients := rapid.IntRange(1, 1000).Draw(t, "clients")
+		var out []share.Client
+		made := 0
+		attack := func(n int) {
+			for range n {
+				l.join(clientAt(byte(made%networks), made%clients), rapid.Float64().Draw(t, "class") < 0.2)
+				made++
+			}
+		}
+		fill := func() (went []*place) {
+			for p := l.next(places - len(out)); p != nil; p = l.next(places - len(out)) {
+				went, out = append(went, p), append(out, p.client)
+				l.count(p.client, 1)
+			}
+			return went
+		}
+		attack(1000)
+		fill()
+		good := share.Of(netip.MustParseAddr("198.51.100.1"), 1)
+		bound := networks + networks/fairqueue.Patience + 1
+		for range 10 {
+			p := l.join(good, false)
+			others := 0
+			for went := fill(); ; went = fill() {
+				at := slices.Index(went, p)
+				if others += len(went[:max(at, 0)]); at < 0 {
+					others += len(went)
+				}
+				if others > bound {
+					t.Fatalf("%d writes of %d addresses went before the good client's", others, networks)
+				}
+				if at >= 0 {
+					break
+				}
+				attack(rapid.IntRange(0, 3).Draw(t, "more"))
+				end := rapid.IntRange(0, len(out)-1).Draw(t, "end")
+				l.count(out[end], -1)
+				out = slices.Delete(out, end, end+1)
+			}
+			for i, c := range out { // its write ends
+				if c == good {
+					out = slices.Delete(out, i, i+1)
+					l.count(good, -1)
+					break
+				}
+			}
+		}
+	})
+}
