@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/fairqueue"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -37,13 +38,13 @@ type Limiter struct {
 	mu       sync.Mutex
 	estimate estimate
 	out      int
-	line     line
+	line     *fairqueue.Shared[chan struct{}] // of channels that are closed when it is their turn
 	refused  uint64
 }
 
 // New returns a Limiter that lets few writes out at first.
 func New(o Options) *Limiter {
-	return &Limiter{o: o, estimate: newEstimate(o.Most), line: newLine()}
+	return &Limiter{o: o, estimate: newEstimate(o.Most), line: fairqueue.NewShared[chan struct{}]()}
 }
 
 // errWaited ends a wait in line.
@@ -60,8 +61,8 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &l.line.classes
-	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: c[0].len, Background: c[1].len, Refused: l.refused}
+	foreground, background := l.line.Len()
+	return Stats{Limit: l.estimate.places(), Out: l.out, Foreground: foreground, Background: background, Refused: l.refused}
 }
 
 // acquire waits until the write may go. The error is ctx's cause, or errWaited.
@@ -72,19 +73,19 @@ func (l *Limiter) acquire(ctx context.Context, client share.Client, background b
 		l.mu.Unlock()
 		return nil
 	}
-	p := l.line.join(client, background)
+	p := l.line.Join(client, background, make(chan struct{}))
 	l.mu.Unlock()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Wait, errWaited)
 	defer cancel()
 	select {
-	case <-p.turn:
+	case <-p.Value:
 		return nil
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.line.leave(p) {
+	if !l.line.Leave(p) {
 		return nil // its turn came at the same moment
 	}
 	err := context.Cause(ctx)
@@ -100,16 +101,14 @@ func (l *Limiter) release(client share.Client, now time.Time, took time.Duration
 	defer l.mu.Unlock()
 	l.estimate.answered(now, took, s)
 	l.count(client, -1)
-	for p := l.line.next(l.free()); p != nil; p = l.line.next(l.free()) {
-		close(p.turn)
-		l.went(p.client)
+	for p := l.line.Next(l.free()); p != nil; p = l.line.Next(l.free()) {
+		close(p.Value)
+		l.went(p.Client)
 	}
 }
 
 // fits reports whether a client may have one more place. It is called with l locked.
-func (l *Limiter) fits(c share.Client) bool {
-	return share.Need(l.line.at[c.Network], l.line.own[c]) <= l.free()
-}
+func (l *Limiter) fits(c share.Client) bool { return l.line.Fits(c, l.free()) }
 
 // free is how many places are free. It is called with l locked.
 func (l *Limiter) free() int { return l.estimate.places() - l.out }
@@ -122,7 +121,7 @@ func (l *Limiter) went(c share.Client) {
 
 func (l *Limiter) count(c share.Client, by int) {
 	l.out += by
-	l.line.count(c, by)
+	l.line.Count(c, by)
 }
 
 // Doer is how requests go to the engine: *upstream.Set is one.

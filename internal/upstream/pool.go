@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/fairqueue"
 	"optimist/internal/share"
 	"optimist/internal/wire"
 )
@@ -28,11 +29,11 @@ type conn struct {
 // pool is a node's connections: the idle ones, the last used one last, and the requests that wait for one.
 type pool struct {
 	sync.Mutex
-	idle    []*conn
-	open    int     // idle, in use and being dialled
-	users   []*user // of the connections that aren't idle
-	waiters []*waiter
-	closed  bool
+	idle   []*conn
+	open   int                        // idle, in use and being dialled
+	users  []*user                    // of the connections that aren't idle
+	line   *fairqueue.Shared[*waiter] // nil: nobody waits
+	closed bool
 }
 
 // user is who uses a connection, or a place for one that is being dialled.
@@ -44,14 +45,16 @@ type user struct {
 
 // waiter is a request that waits for a connection.
 type waiter struct {
-	user *user
-	turn chan *conn // gets a connection, or leave to dial one (nil)
+	user  *user
+	turn  chan *conn // gets a connection, or leave to dial one (nil)
+	place *fairqueue.Waiter[*waiter]
 }
 
 // admit makes u a user of a connection.
 func (p *pool) admit(u *user) {
 	u.at = len(p.users)
 	p.users = append(p.users, u)
+	p.count(u, 1)
 }
 
 // dismiss undoes admit.
@@ -62,11 +65,42 @@ func (p *pool) dismiss(u *user) {
 	p.users[last] = nil
 	p.users = p.users[:last]
 	u.conn = nil
+	p.count(u, -1)
+}
+
+// count notes in the line that a user has come or gone. While nobody waits, nothing is counted: most requests don't need it.
+func (p *pool) count(u *user, by int) {
+	if p.line != nil {
+		p.line.Count(u.client, by)
+	}
+}
+
+// join puts a waiter into the line.
+func (p *pool) join(w *waiter) {
+	if p.line == nil {
+		p.line = fairqueue.NewShared[*waiter]()
+		for _, u := range p.users {
+			p.line.Count(u.client, 1)
+		}
+	}
+	w.place = p.line.Join(w.user.client, false, w)
+}
+
+// leave takes a waiter out of the line, and reports whether it was in it.
+func (p *pool) leave(w *waiter) bool {
+	left := p.line != nil && p.line.Leave(w.place)
+	if left && p.line.Empty() {
+		p.line = nil
+	}
+	return left
 }
 
 // fits reports whether a client may have one more connection of total.
 func (p *pool) fits(c share.Client, total int) bool {
-	if c == (share.Client{}) || !share.Crowded(total, len(p.users)) {
+	switch {
+	case p.line != nil:
+		return p.line.Fits(c, total-len(p.users))
+	case c == (share.Client{}) || !share.Crowded(total, len(p.users)):
 		return len(p.users) < total
 	}
 	addr, own := 0, 0
@@ -137,8 +171,8 @@ func (n *node) take(u *user, fresh bool) (c *conn, dial bool, wait *waiter, err 
 	case p.closed:
 		return nil, false, nil, ErrClosed
 	case !p.fits(u.client, n.set.cfg.MaxConns):
-		wait = &waiter{u, make(chan *conn, 1)}
-		p.waiters = append(p.waiters, wait)
+		wait = &waiter{user: u, turn: make(chan *conn, 1)}
+		p.join(wait)
 		return nil, false, wait, nil
 	}
 	if fresh && p.open == n.set.cfg.MaxConns { // the oldest idle one makes place
@@ -193,12 +227,11 @@ func (n *node) reportWait(begun time.Time) {
 // leaveQueue takes a waiter out of the queue. A connection that it got in the meantime goes to the next one.
 func (n *node) leaveQueue(w *waiter) {
 	n.pool.Lock()
-	if i := slices.Index(n.pool.waiters, w); i >= 0 {
-		n.pool.waiters = slices.Delete(n.pool.waiters, i, i+1)
-		n.pool.Unlock()
+	left := n.pool.leave(w)
+	n.pool.Unlock()
+	if left {
 		return
 	}
-	n.pool.Unlock()
 	if c := <-w.turn; c != nil {
 		n.put(c)
 	} else {
@@ -256,7 +289,7 @@ func (n *node) put(c *conn) {
 	c.r.Shrink()
 	p := &n.pool
 	p.Lock()
-	if p.closed || len(p.idle) >= n.set.cfg.MaxIdle && len(p.waiters) == 0 {
+	if p.closed || len(p.idle) >= n.set.cfg.MaxIdle && p.line == nil {
 		p.Unlock()
 		n.drop(c)
 		return
@@ -268,19 +301,17 @@ func (n *node) put(c *conn) {
 	p.serve(n.set.cfg.MaxConns)
 }
 
-// serve gives those connections that are free to those who wait for one, first come, first served, but for those who have their share.
+// serve gives those connections that are free to those who wait for one, in the order of package fairqueue.
 func (p *pool) serve(total int) {
-	if p.closed {
+	if p.closed || p.line == nil {
 		return
 	}
-	for i := 0; i < len(p.waiters) && len(p.users) < total; {
-		w := p.waiters[i]
-		if !p.fits(w.user.client, total) {
-			i++
-			continue
-		}
-		p.waiters = slices.Delete(p.waiters, i, i+1)
+	for next := p.line.Next(total - len(p.users)); next != nil; next = p.line.Next(total - len(p.users)) {
+		w := next.Value
 		w.turn <- p.place(w.user, false, total)
+	}
+	if p.line.Empty() {
+		p.line = nil
 	}
 }
 

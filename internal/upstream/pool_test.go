@@ -100,7 +100,7 @@ func TestPlaceOfABrokenConnectionGoesToWhoWaits(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if st := set.Nodes()[0]; st.Open > 1 || len(set.nodes[0].pool.waiters) != 0 {
+	if st := set.Nodes()[0]; st.Open > 1 || set.nodes[0].pool.waiting() != 0 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -235,7 +235,7 @@ func TestCloseEndsWaitersAndLetsExchangesFinish(t *testing.T) {
 		p := &set.nodes[0].pool
 		p.Lock()
 		defer p.Unlock()
-		return len(p.waiters) == 1
+		return p.waiting() == 1
 	})
 	set.Close()
 	if err := <-waits; !errors.Is(err, ErrClosed) || !errors.Is(err, ErrNotSent) {
@@ -335,7 +335,69 @@ func TestOneClientLeavesConnectionsToOthers(t *testing.T) {
 	for _, c := range held[1:] {
 		n.put(c)
 	}
-	if st := set.Nodes()[0]; len(n.pool.users) != 0 || len(n.pool.waiters) != 0 || st.Open != st.Idle {
-		t.Errorf("%+v, %d users, %d waiters", st, len(n.pool.users), len(n.pool.waiters))
+	if st := set.Nodes()[0]; len(n.pool.users) != 0 || n.pool.waiting() != 0 || st.Open != st.Idle {
+		t.Errorf("%+v, %d users, %d waiters", st, len(n.pool.users), n.pool.waiting())
 	}
+}
+
+// Ten thousand requests wait for a connection, of a client that has its share, or of as many made-up clients at its address. A client that comes
+// later has the next place that becomes free.
+func TestWhoWaitsAtOneAddressHoldsNobodyUp(t *testing.T) {
+	for name, credentials := range map[string]func(i int) uint64{"one client": func(int) uint64 { return 1 }, "made-up clients": func(i int) uint64 { return uint64(i) }} {
+		t.Run(name, func(t *testing.T) {
+			const total, waiting = 4, 10_000
+			s := newStub(t, echo)
+			set := newSet(t, func(c *Config) { c.MaxConns, c.AcquireTimeout = total, time.Minute }, s.url)
+			n := set.nodes[0]
+			client := func(addr string, i int) *user {
+				return &user{client: share.Of(netip.MustParseAddr(addr), credentials(i))}
+			}
+			var users []*user
+			for i := range waiting {
+				u := client("192.0.2.1", i)
+				_, dial, _, err := n.take(u, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dial {
+					users = append(users, u)
+				}
+			}
+			others := []string{"192.0.2.2", "192.0.2.3", "192.0.2.4"}
+			var turns []*waiter
+			for _, addr := range others {
+				u := client(addr, 1)
+				_, dial, w, err := n.take(u, false)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case dial:
+					users = append(users, u)
+				default:
+					turns = append(turns, w)
+				}
+			}
+			if len(turns) == 0 {
+				t.Fatal("there was a place for everybody")
+			}
+			for _, w := range turns {
+				n.freePlace(users[0])
+				users = users[1:]
+				select {
+				case <-w.turn:
+				default:
+					t.Fatalf("%v isn't the next", w.user.client)
+				}
+			}
+		})
+	}
+}
+
+// waiting is how many requests wait for a connection.
+func (p *pool) waiting() int {
+	if p.line == nil {
+		return 0
+	}
+	n, _ := p.line.Len()
+	return n
 }

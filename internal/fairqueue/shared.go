@@ -1,85 +1,85 @@
-package pressure
+package fairqueue
 
 import (
 	"cmp"
 	"container/heap"
 
-	"optimist/internal/fairqueue"
 	"optimist/internal/identity"
 	"optimist/internal/share"
 )
 
-// line are the writes that wait. The one goes next that needs the fewest free places: see share.Need. That is a write of the network with
-// the fewest writes at the engine, and there of the client with the fewest. Those that have equally few take turns. A client's own writes
-// go in their order.
+// Shared is a line for places that clients share: see package share. The one goes next that needs the fewest free places. That is one of
+// the network with the fewest places, and there of the client with the fewest. Those that have equally few take turns. What waits for one
+// client goes in its order.
 //
-// So while a network has no write at the engine, its write waits for one write of each other network at most, however many writes or
-// clients wait there. A step costs the logarithm of what waits.
-type line struct {
-	classes [2]class // foreground, background
-	turns   fairqueue.Turns
-	own     map[share.Client]int     // writes at the engine, by client
+// So while a network has no place, it waits for one turn of each other network at most, however much or however many clients wait there. A
+// step costs the logarithm of what waits. Make it with NewShared. It is for one goroutine at a time.
+type Shared[T any] struct {
+	classes [2]class[T] // foreground, background
+	turns   Turns
+	own     map[share.Client]int     // places, by client
 	at      map[identity.Network]int // and by network
 	clock   uint64                   // counts what happens in the line
 }
 
-// place is a write in line.
-type place struct {
-	turn         chan struct{} // closed when it may go
-	client       share.Client
-	class        *class
-	in           *queue // nil: it isn't in line any more
-	older, newer *place
+// Waiter is what waits in a Shared for one client.
+type Waiter[T any] struct {
+	Value        T
+	Client       share.Client
+	class        *class[T]
+	in           *queue[T] // nil: it isn't in line any more
+	older, newer *Waiter[T]
 }
 
-// class are the waiting writes of a class.
-type class struct {
+// class is what waits in a class.
+type class[T any] struct {
 	len      int
-	networks map[identity.Network]*network
-	ranking  ranking[*network]
+	networks map[identity.Network]*network[T]
+	ranking  ranking[*network[T]]
 }
 
-// network are the waiting writes of a class that come from one network.
-type network struct {
+// network is what waits in a class for one network.
+type network[T any] struct {
 	name    identity.Network
-	at      int    // writes at the engine
+	at      int    // places
 	since   uint64 // when it began to wait for its turn
-	queues  map[share.Client]*queue
-	ranking ranking[*queue]
+	queues  map[share.Client]*queue[T]
+	ranking ranking[*queue[T]]
 	rank    int
 }
 
-// queue are a client's waiting writes of a class.
-type queue struct {
+// queue is what waits in a class for one client.
+type queue[T any] struct {
 	client        share.Client
-	network       *network
-	own           int    // writes at the engine
+	network       *network[T]
+	own           int    // places
 	since         uint64 // when it began to wait for its turn
-	first, latest *place
+	first, latest *Waiter[T]
 	rank          int
 }
 
-func newLine() line {
-	l := line{own: map[share.Client]int{}, at: map[identity.Network]int{}}
+// NewShared returns an empty line, of clients that have no places.
+func NewShared[T any]() *Shared[T] {
+	l := &Shared[T]{own: map[share.Client]int{}, at: map[identity.Network]int{}}
 	for i := range l.classes {
-		l.classes[i] = class{networks: map[identity.Network]*network{}, ranking: ranking[*network]{less: lessNetwork}}
+		l.classes[i] = class[T]{networks: map[identity.Network]*network[T]{}, ranking: ranking[*network[T]]{less: lessNetwork[T]}}
 	}
 	return l
 }
 
-func lessQueue(a, b *queue) bool {
+func lessQueue[T any](a, b *queue[T]) bool {
 	return cmp.Or(cmp.Compare(a.own, b.own), cmp.Compare(a.since, b.since)) < 0
 }
 
-func lessNetwork(a, b *network) bool {
+func lessNetwork[T any](a, b *network[T]) bool {
 	return cmp.Or(cmp.Compare(a.need(), b.need()), cmp.Compare(a.at, b.at), cmp.Compare(a.since, b.since)) < 0
 }
 
-// need is how many places have to be free for the network's next write.
-func (n *network) need() int { return share.Need(n.at, n.ranking.list[0].own) }
+// need is how many places have to be free for the network's next turn.
+func (n *network[T]) need() int { return share.Need(n.at, n.ranking.list[0].own) }
 
-// join puts a write at the end of its client's queue.
-func (l *line) join(client share.Client, background bool) *place {
+// Join puts v at the end of its client's queue.
+func (l *Shared[T]) Join(client share.Client, background bool, v T) *Waiter[T] {
 	c := &l.classes[0]
 	if background {
 		c = &l.classes[1]
@@ -87,17 +87,17 @@ func (l *line) join(client share.Client, background bool) *place {
 	n := c.networks[client.Network]
 	l.clock++
 	if n == nil {
-		n = &network{name: client.Network, at: l.at[client.Network], since: l.clock, queues: map[share.Client]*queue{}}
-		n.ranking.less = lessQueue
+		n = &network[T]{name: client.Network, at: l.at[client.Network], since: l.clock, queues: map[share.Client]*queue[T]{}}
+		n.ranking.less = lessQueue[T]
 		c.networks[n.name] = n
 	}
-	p := &place{turn: make(chan struct{}), client: client, class: c}
+	p := &Waiter[T]{Value: v, Client: client, class: c}
 	q := n.queues[client]
 	if q != nil {
 		p.in, p.older = q, q.latest
 		q.latest.newer, q.latest = p, p
 	} else {
-		q = &queue{client: client, network: n, own: l.own[client], since: l.clock, first: p, latest: p}
+		q = &queue[T]{client: client, network: n, own: l.own[client], since: l.clock, first: p, latest: p}
 		p.in, n.queues[client] = q, q
 		n.ranking.add(q)
 	}
@@ -106,8 +106,8 @@ func (l *line) join(client share.Client, background bool) *place {
 	return p
 }
 
-// leave takes a write out, and reports whether it was in line.
-func (l *line) leave(p *place) bool {
+// Leave takes p out, and reports whether it was in line.
+func (l *Shared[T]) Leave(p *Waiter[T]) bool {
 	q := p.in
 	if q == nil {
 		return false
@@ -136,7 +136,7 @@ func (l *line) leave(p *place) bool {
 }
 
 // settle gives a network its rank after a change of it.
-func (c *class) settle(n *network) {
+func (c *class[T]) settle(n *network[T]) {
 	switch {
 	case len(n.queues) == 0:
 		c.ranking.remove(n)
@@ -148,8 +148,8 @@ func (c *class) settle(n *network) {
 	}
 }
 
-// next takes out the write that goes next, with so many places free. nil: none may.
-func (l *line) next(free int) *place {
+// Next takes out what goes next, with so many places free. nil: nothing may.
+func (l *Shared[T]) Next(free int) *Waiter[T] {
 	fore, back := l.classes[0].first(free), l.classes[1].first(free)
 	isBackground, ok := l.turns.Next(fore != nil, back != nil, l.classes[1].len > 0)
 	p := fore
@@ -161,12 +161,12 @@ func (l *line) next(free int) *place {
 	}
 	l.clock++
 	p.in.since, p.in.network.since = l.clock, l.clock
-	l.leave(p)
+	l.Leave(p)
 	return p
 }
 
-// first is the write of the class that goes next; nil: none may.
-func (c *class) first(free int) *place {
+// first is what goes next of the class; nil: nothing may.
+func (c *class[T]) first(free int) *Waiter[T] {
 	if c.len == 0 {
 		return nil
 	}
@@ -176,8 +176,8 @@ func (c *class) first(free int) *place {
 	return nil
 }
 
-// count notes that a client has more, or fewer, writes at the engine. optimist's own aren't counted.
-func (l *line) count(client share.Client, by int) {
+// Count notes that a client has got places, or has given them back (less than 0). Those of optimist itself aren't counted.
+func (l *Shared[T]) Count(client share.Client, by int) {
 	if client == (share.Client{}) {
 		return
 	}
@@ -203,14 +203,25 @@ func (l *line) count(client share.Client, by int) {
 	}
 }
 
+// Fits reports whether a client may have one of so many free places.
+func (l *Shared[T]) Fits(client share.Client, free int) bool {
+	return share.Need(l.at[client.Network], l.own[client]) <= free
+}
+
+// Len is how many wait in each class.
+func (l *Shared[T]) Len() (foreground, background int) { return l.classes[0].len, l.classes[1].len }
+
+// Empty reports whether nobody waits.
+func (l *Shared[T]) Empty() bool { return l.classes[0].len+l.classes[1].len == 0 }
+
 // ranking is a heap of what has a rank in it, from 1 on.
 type ranking[T interface{ ranked() *int }] struct {
 	list []T
 	less func(a, b T) bool
 }
 
-func (n *network) ranked() *int { return &n.rank }
-func (q *queue) ranked() *int   { return &q.rank }
+func (n *network[T]) ranked() *int { return &n.rank }
+func (q *queue[T]) ranked() *int   { return &q.rank }
 
 func (r *ranking[T]) add(v T)    { heap.Push(r, v) }
 func (r *ranking[T]) moved(v T)  { heap.Fix(r, *v.ranked()-1) }

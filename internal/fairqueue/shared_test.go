@@ -1,4 +1,4 @@
-package pressure
+package fairqueue
 
 import (
 	"math/bits"
@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"optimist/internal/fairqueue"
 	"optimist/internal/identity"
 	"optimist/internal/share"
 )
@@ -17,9 +16,9 @@ func clientAt(network byte, who int) share.Client {
 	return share.Of(netip.AddrFrom4([4]byte{192, 0, 2, network}), uint64(who)+1)
 }
 
-// TestManyWaitingWritesCostLittle counts comparisons. Ten thousand writes wait: of one client, of as many made-up clients at one address, and of
+// TestManyThatWaitCostLittle counts comparisons. Ten thousand wait: of one client, of as many made-up clients at one address, and of
 // many addresses.
-func TestManyWaitingWritesCostLittle(t *testing.T) {
+func TestManyThatWaitCostLittle(t *testing.T) {
 	const waiting = 10_000
 	for name, client := range map[string]func(i int) share.Client{
 		"one client":       func(int) share.Client { return clientAt(1, 0) },
@@ -29,15 +28,15 @@ func TestManyWaitingWritesCostLittle(t *testing.T) {
 		"one and optimist": func(i int) share.Client { return []share.Client{{}, clientAt(1, 0)}[i%2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, steps := newLine(), 0
+			l, steps := NewShared[int](), 0
 			c := &l.classes[0]
-			c.ranking.less = func(a, b *network) bool { steps++; return lessNetwork(a, b) }
-			var all []*place
+			c.ranking.less = func(a, b *network[int]) bool { steps++; return lessNetwork(a, b) }
+			var all []*Waiter[int]
 			for i := range waiting {
-				all = append(all, l.join(client(i), false))
+				all = append(all, l.Join(client(i), false, i))
 			}
 			for _, n := range c.networks {
-				n.ranking.less = func(a, b *queue) bool { steps++; return lessQueue(a, b) }
+				n.ranking.less = func(a, b *queue[int]) bool { steps++; return lessQueue(a, b) }
 			}
 			most := 0
 			step := func(f func()) {
@@ -46,10 +45,10 @@ func TestManyWaitingWritesCostLittle(t *testing.T) {
 				most = max(most, steps)
 			}
 			for i := range waiting / 2 {
-				step(func() { l.leave(all[(i*7919)%waiting]) })
+				step(func() { l.Leave(all[(i*7919)%waiting]) })
 				step(func() {
-					if p := l.next(1 << 20); p != nil {
-						l.count(p.client, 1)
+					if p := l.Next(1 << 20); p != nil {
+						l.Count(p.Client, 1)
 					}
 				})
 			}
@@ -64,25 +63,25 @@ func TestManyWaitingWritesCostLittle(t *testing.T) {
 // TestALineIsTheLeastOfAllThatWait compares it with a slice that is searched.
 func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLine()
-		var turns fairqueue.Turns
-		var waiting [2][]*place
+		l := NewShared[int]()
+		var turns Turns
+		var waiting [2][]*Waiter[int]
 		var out []share.Client
 		total := rapid.IntRange(1, 40).Draw(t, "total")
 		since, clock := map[any]int{}, 0
 		type ofClient struct {
-			class  *class
+			class  *class[int]
 			client share.Client
 		}
 		type ofNetwork struct {
-			class   *class
+			class   *class[int]
 			network identity.Network
 		}
-		names := func(p *place) [2]any {
-			return [2]any{ofNetwork{p.class, p.client.Network}, ofClient{p.class, p.client}}
+		names := func(p *Waiter[int]) [2]any {
+			return [2]any{ofNetwork{p.class, p.Client.Network}, ofClient{p.class, p.Client}}
 		}
 		// gone forgets whose writes wait no more, once p has left.
-		gone := func(p *place) {
+		gone := func(p *Waiter[int]) {
 			of, client := names(p), false
 			for _, q := range slices.Concat(waiting[0], waiting[1]) {
 				if names(q)[0] == of[0] {
@@ -94,24 +93,24 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 				delete(since, of[1])
 			}
 		}
-		key := func(p *place) [5]int {
+		key := func(p *Waiter[int]) [5]int {
 			own, at := 0, 0
 			for _, c := range out {
-				if p.client != (share.Client{}) && c == p.client {
+				if p.Client != (share.Client{}) && c == p.Client {
 					own++
 				}
-				if p.client != (share.Client{}) && c.Network == p.client.Network {
+				if p.Client != (share.Client{}) && c.Network == p.Client.Network {
 					at++
 				}
 			}
 			// The network takes its turn by the least that one of its clients needs, and so does the client in it.
 			return [5]int{share.Need(at, own), at, since[names(p)[0]], own, since[names(p)[1]]}
 		}
-		least := func(class []*place) *place {
+		least := func(class []*Waiter[int]) *Waiter[int] {
 			if len(class) == 0 {
 				return nil
 			}
-			p := slices.MinFunc(class, func(a, b *place) int { x, y := key(a), key(b); return slices.Compare(x[:], y[:]) })
+			p := slices.MinFunc(class, func(a, b *Waiter[int]) int { x, y := key(a), key(b); return slices.Compare(x[:], y[:]) })
 			if key(p)[0] > total-len(out) {
 				return nil
 			}
@@ -125,7 +124,7 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 				if rapid.IntRange(0, 9).Draw(t, "own") == 0 {
 					c = share.Client{}
 				}
-				p := l.join(c, class == 1)
+				p := l.Join(c, class == 1, 0)
 				clock++
 				for _, name := range names(p) {
 					if _, waits := since[name]; !waits {
@@ -139,14 +138,14 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 					i := rapid.IntRange(0, n-1).Draw(t, "place")
 					p := waiting[class][i]
 					waiting[class] = slices.Delete(waiting[class], i, i+1)
-					if gone(p); !l.leave(p) || l.leave(p) {
+					if gone(p); !l.Leave(p) || l.Leave(p) {
 						t.Fatal("it leaves once")
 					}
 				}
 			case 3:
 				if n := len(out); n > 0 {
 					i := rapid.IntRange(0, n-1).Draw(t, "out")
-					l.count(out[i], -1)
+					l.Count(out[i], -1)
 					out = slices.Delete(out, i, i+1)
 				}
 			case 4:
@@ -156,21 +155,21 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 				if b {
 					want = back
 				}
-				got := l.next(total - len(out))
+				got := l.Next(total - len(out))
 				if got != want || ok != (got != nil) {
 					t.Fatalf("%+v goes, want %+v", got, want)
 				}
 				if got != nil {
 					for class := range waiting {
-						waiting[class] = slices.DeleteFunc(waiting[class], func(p *place) bool { return p == got })
+						waiting[class] = slices.DeleteFunc(waiting[class], func(p *Waiter[int]) bool { return p == got })
 					}
 					clock++
 					for _, name := range names(got) {
 						since[name] = clock
 					}
 					gone(got)
-					out = append(out, got.client)
-					l.count(got.client, 1)
+					out = append(out, got.Client)
+					l.Count(got.Client, 1)
 				}
 			}
 			if l.classes[0].len != len(waiting[0]) || l.classes[1].len != len(waiting[1]) {
@@ -180,11 +179,11 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 	})
 }
 
-// TestAWriteWaitsForOneOfEachOther: many wait, at few addresses or many, with as many made-up clients as they like. A good client writes one after
-// the other. Before each of its writes, every other address gets one turn at most, and the background its part.
-func TestAWriteWaitsForOneOfEachOther(t *testing.T) {
+// TestEachWaitsForOneOfEachOther: many wait, at few addresses or many, with as many made-up clients as they like. A good client waits again and
+// again. Each time, every other address gets one turn at most before it, and the background its part.
+func TestEachWaitsForOneOfEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLine()
+		l := NewShared[int]()
 		places := rapid.IntRange(1, 20).Draw(t, "places")
 		networks := rapid.IntRange(1, 20).Draw(t, "networks")
 		clients := rapid.IntRange(1, 1000).Draw(t, "clients")
@@ -192,23 +191,23 @@ func TestAWriteWaitsForOneOfEachOther(t *testing.T) {
 		made := 0
 		attack := func(n int) {
 			for range n {
-				l.join(clientAt(byte(made%networks), made%clients), rapid.Float64().Draw(t, "class") < 0.2)
+				l.Join(clientAt(byte(made%networks), made%clients), rapid.Float64().Draw(t, "class") < 0.2, 0)
 				made++
 			}
 		}
-		fill := func() (went []*place) {
-			for p := l.next(places - len(out)); p != nil; p = l.next(places - len(out)) {
-				went, out = append(went, p), append(out, p.client)
-				l.count(p.client, 1)
+		fill := func() (went []*Waiter[int]) {
+			for p := l.Next(places - len(out)); p != nil; p = l.Next(places - len(out)) {
+				went, out = append(went, p), append(out, p.Client)
+				l.Count(p.Client, 1)
 			}
 			return went
 		}
 		attack(1000)
 		fill()
 		good := share.Of(netip.MustParseAddr("198.51.100.1"), 1)
-		bound := networks + networks/fairqueue.Patience + 1
+		bound := networks + networks/Patience + 1
 		for range 10 {
-			p := l.join(good, false)
+			p := l.Join(good, false, 0)
 			others := 0
 			for went := fill(); ; went = fill() {
 				at := slices.Index(went, p)
@@ -216,20 +215,20 @@ func TestAWriteWaitsForOneOfEachOther(t *testing.T) {
 					others += len(went)
 				}
 				if others > bound {
-					t.Fatalf("%d writes of %d addresses went before the good client's", others, networks)
+					t.Fatalf("%d turns of %d addresses came before the good client's", others, networks)
 				}
 				if at >= 0 {
 					break
 				}
 				attack(rapid.IntRange(0, 3).Draw(t, "more"))
 				end := rapid.IntRange(0, len(out)-1).Draw(t, "end")
-				l.count(out[end], -1)
+				l.Count(out[end], -1)
 				out = slices.Delete(out, end, end+1)
 			}
-			for i, c := range out { // its write ends
+			for i, c := range out { // it gives its place back
 				if c == good {
 					out = slices.Delete(out, i, i+1)
-					l.count(good, -1)
+					l.Count(good, -1)
 					break
 				}
 			}
