@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"hash/maphash"
 	"net/http"
 
 	"github.com/tidwall/gjson"
@@ -89,7 +88,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 	if scrolls {
 		take.head = func(head []byte) {
 			if id := gjson.GetBytes(head, "_scroll_id"); id.Str != "" { // of a JSON that isn't whole, which gjson takes
-				rd.w.scrolls.Add(rd.w.scrollOf(id.Str), more)
+				rd.w.scrolls.add(rd.client.Session.Network(), id.Str, more)
 			}
 		}
 	}
@@ -110,9 +109,6 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 	}
 	rd.r.Pass(o)
 }
-
-// scrollOf is how a scroll is known again. Credentials don't matter: who has the id has what it finds.
-func (w *Watcher) scrollOf(id string) uint64 { return maphash.String(w.seed, id) }
 
 // scroll remembers the hits of a scroll's later page. Its first request has decided what they are like.
 func (rd *Reading) scroll() bool {
@@ -135,7 +131,7 @@ func (rd *Reading) scroll() bool {
 		}
 		id = []byte(gjson.GetBytes(text, "scroll_id").String())
 	}
-	more, known := rd.w.scrolls.Get(rd.w.scrollOf(string(id)))
+	more, known := rd.w.scrolls.get(id)
 	if err != nil || !known {
 		return false
 	}

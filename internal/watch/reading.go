@@ -2,10 +2,7 @@ package watch
 
 import (
 	"errors"
-	"hash/maphash"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/budget"
 	"optimist/internal/catalog"
@@ -38,8 +35,7 @@ type Options struct {
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
 type Watcher struct {
 	Options
-	seed    maphash.Seed
-	scrolls *lru.Cache[uint64, added] // whose hits have numbers
+	scrolls *scrolls
 }
 
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
@@ -85,14 +81,8 @@ type choice struct {
 // added are members that the engine is asked to put into hits, and that are taken out again: the client didn't ask for them.
 type added struct{ numbers, version bool }
 
-// maxScrolls bounds how many scrolls are known.
-const maxScrolls = 4096
-
 // New makes a Watcher.
-func New(o Options) *Watcher {
-	scrolls, _ := lru.New[uint64, added](maxScrolls) // errs on a size below 1 only
-	return &Watcher{o, maphash.MakeSeed(), scrolls}
-}
+func New(o Options) *Watcher { return &Watcher{o, newScrolls()} }
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
 // was refreshed last, and so does a read that needn't be real-time. One that prefers a copy of the shard may get a stale one. A
