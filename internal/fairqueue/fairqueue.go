@@ -1,4 +1,4 @@
-// Package fairqueue are queues with two classes: foreground goes before background, but the background isn't passed over for ever. In a
+// Package fairqueue has queues with two classes: foreground goes before background, but the background isn't passed over for ever. In a
 // Line, who came first goes first. In a Shared, clients take turns.
 //
 // It takes no lock and wakes nobody.
