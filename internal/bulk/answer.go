@@ -139,7 +139,10 @@ func (it *Item) appendPlace(dst []byte) []byte {
 		return append(dst, it.place...)
 	}
 	dst = gjson.AppendJSONString(append(dst, `"_index":`...), it.Index)
-	if it.Type != "" {
+	switch {
+	case it.Type == "" && it.hasTypes:
+		dst = append(dst, `,"_type":"_doc"`...)
+	case it.Type != "":
 		dst = gjson.AppendJSONString(append(dst, `,"_type":`...), it.Type)
 	}
 	if dst = append(dst, `,"_id":`...); it.ID == "" {

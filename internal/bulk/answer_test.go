@@ -26,6 +26,28 @@ func TestAnswersOfItemsAreThoseOfRequestsAndBack(t *testing.T) {
 	}
 }
 
+// An error of optimist's own names the document as the engine would.
+func TestAnErrorNamesTheTypeWhereTheEngineHasTypes(t *testing.T) {
+	const failure = `"status":404,"error":{"type":"x"}}}`
+	for _, c := range []struct {
+		of   Defaults
+		want string
+	}{
+		{Defaults{Index: "shop"}, `{"update":{"_index":"shop","_id":"1",` + failure},
+		{Defaults{Index: "shop", Types: true}, `{"update":{"_index":"shop","_type":"_doc","_id":"1",` + failure},
+		{Defaults{Index: "shop", Types: true, Type: "t"}, `{"update":{"_index":"shop","_type":"t","_id":"1",` + failure},
+	} {
+		it, ok, err := NewReader([]byte(`{"update":{"_id":"1"}}`+"\n"+`{"doc":{}}`+"\n"), c.of).Next()
+		if !ok || err != nil {
+			t.Fatal(err)
+		}
+		got, _ := it.AppendItem(nil, Result{Status: 404, Body: []byte(`{"error":{"type":"x"},"status":404}`)})
+		if string(got) != c.want {
+			t.Errorf("%+v: %s", c.of, got)
+		}
+	}
+}
+
 func TestTheStatusIsTakenOutWhereverItStands(t *testing.T) {
 	for element, want := range map[string]string{
 		`{"index":{"status":201,"_id":"1"}}`: `{"_id":"1"}`, `{"index":{"_id":"1","status":201}}`: `{"_id":"1"}`, `{"index":{"status":201}}`: `{}`,

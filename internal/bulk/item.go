@@ -51,6 +51,7 @@ type Item struct {
 
 	ownIndex  bool   // the action names the index; else the request's path does
 	ownType   bool   // the action names a mapping type
+	hasTypes  bool   // the engine names the type in its answers, also if nobody else has named it
 	ownSource bool   // the action of an update has a _source, which says what of the document the answer shows
 	unrouted  bool   // the action's routing is empty: the document has none, whatever the request says
 	params    []byte // the query of a request for this document alone
@@ -271,7 +272,7 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	}
 	meta := action.Text()
 	it.meta = action.Value + 1
-	it.Index, it.Type, it.Routing = r.Index, r.Type, r.Routing
+	it.Index, it.Type, it.Routing, it.hasTypes = r.Index, r.Type, r.Routing, r.Types
 	var room [maxMembers]string
 	seen := room[:0]
 	for s := jsontext.Scan(meta); s.Next(); {
