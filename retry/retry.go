@@ -79,6 +79,14 @@ func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) 
 	}
 }
 
+// Until is the policy within what is left until the deadline. Zero is no deadline.
+func (p Policy) Until(deadline time.Time) Policy {
+	if left := max(time.Until(deadline), 1); !deadline.IsZero() && (p.MaxElapsed == 0 || left < p.MaxElapsed) {
+		p.MaxElapsed = left
+	}
+	return p
+}
+
 // waits is full jitter by the library's own terms: it draws from interval ± factor × interval, so that half the end with a factor
 // of one draws from zero to the end.
 func (p Policy) waits() *backoff.ExponentialBackOff {

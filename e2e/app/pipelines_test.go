@@ -78,3 +78,85 @@ func (p *pipes) compare(index, query, item string, there bool) {
 		p.Errorf("%s%s %sthere: %t\ndirect  %s\nproxied %s", index, query, item, there, got[0], got[1])
 	}
 }
+
+// rerouting are pipelines after which a document isn't where its client has written it.
+var rerouting = map[string]string{
+	"index":   `{"set":{"field":"_index","value":"other"}}`,
+	"id":      `{"set":{"field":"_id","value":"2"}}`,
+	"routing": `{"set":{"field":"_routing","value":"x"}}`,
+	"drop":    `{"drop":{}}`,
+	"some":    `{"set":{"if":"ctx.a == 4","field":"_index","value":"other"}}`,
+	"none":    `{"set":{"field":"p","value":1}}`,
+}
+
+// TestWhatPipelinesRerouteIsWrittenAsItIsWithoutOptimist has a client read a document, or that there is none, and write it again and again. A
+// guard is checked where the pipeline takes the document: there it doesn't hold, however often the client reads again.
+func TestWhatPipelinesRerouteIsWrittenAsItIsWithoutOptimist(t *testing.T) {
+	engine.Each(t, engine.Scripted(), func(t *testing.T, real *engine.Engine) {
+		e := target{real.Kind.String(), real.URL}
+		proxy := optimistFor(t, e, "").URL
+		for name, processor := range rerouting {
+			for _, how := range []string{"default", "final", "of the request"} {
+				if how != "default" && name != "id" { // a final pipeline can't change the index
+					continue
+				}
+				t.Run(name+" "+how, func(t *testing.T) {
+					c := &comparison{T: t}
+					for k, url := range []string{e.url, proxy} {
+						shop, other := e.absent(t), e.absent(t)
+						c.of[k] = side{url, session("s"), strings.NewReplacer("shop", shop, "other", other)}
+						pipeline := c.of[k].names.Replace(`{"processors":[` + processor + `]}`)
+						e.send(t, 200, "PUT", "/_ingest/pipeline/"+shop, pipeline)
+						for _, index := range []string{shop, other} {
+							e.send(t, 200, "PUT", "/"+index, `{"settings":{"number_of_shards":2,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
+						}
+						t.Cleanup(func() {
+							for _, target := range []string{"/" + shop, "/_ingest/pipeline/" + shop} {
+								_, _ = do(context.Background(), http.MethodDelete, e.url+target, "", nil)
+							}
+						})
+					}
+					c.reroute(how)
+				})
+			}
+		}
+	})
+}
+
+func (c *comparison) reroute(how string) {
+	query := ""
+	for _, s := range c.of {
+		shop := s.names.Replace("shop")
+		send := func(method, target, body string) { request(c.T, 200, method, c.of[0].url+target, body, nil) }
+		switch how {
+		case "of the request":
+			query = "?pipeline=shop"
+		default:
+			send("PUT", "/"+shop+"/_settings", `{"index":{"`+how+`_pipeline":"`+shop+`"}}`)
+		}
+		// A document that was there before the pipeline.
+		send("PUT", "/"+shop+"/_settings", `{"index":{"final_pipeline":"_none"}}`)
+		request(c.T, 201, "PUT", c.of[0].url+"/"+shop+"/_doc/1?pipeline=_none", `{"a":1}`, nil)
+		if how == "final" {
+			send("PUT", "/"+shop+"/_settings", `{"index":{"final_pipeline":"`+shop+`"}}`)
+		}
+	}
+	for _, id := range []string{"1", "3"} { // which is there, and isn't
+		for _, a := range []string{"2", "4"} {
+			c.same("GET", "/shop/_doc/"+id, "")
+			c.same("PUT", "/shop/_doc/"+id+query, `{"a":`+a+`}`)
+			c.same("PUT", "/shop/_doc/"+id+query, `{"a":`+a+`,"again":true}`)
+			c.same("GET", "/shop/_doc/"+id, "")
+			c.same("POST", "/shop/_bulk"+query, `{"index":{"_id":"`+id+`"}}`+"\n"+`{"a":`+a+`,"bulk":true}`+"\n"+
+				`{"update":{"_id":"`+id+`"}}`+"\n"+`{"doc":{"u":`+a+`}}`+"\n"+`{"create":{"_id":"`+id+`"}}`+"\n"+`{"a":1}`+"\n")
+			c.same("GET", "/shop/_doc/"+id, "")
+			c.same("POST", "/shop/_update/"+id+query, `{"doc":{"v":`+a+`}}`)
+			c.same("PUT", "/shop/_create/"+id+a+query, `{"a":`+a+`}`)
+			c.same("PUT", "/shop/_doc/"+id+a+query, `{"a":`+a+`,"c":true}`)
+			for _, stored := range []string{"/shop/_doc/2", "/shop/_doc/" + id + "?routing=x", "/other/_doc/" + id, "/other/_doc/" + id + a} {
+				c.same("GET", stored, "")
+			}
+		}
+		c.same("DELETE", "/shop/_doc/"+id, "")
+	}
+}

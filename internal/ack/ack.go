@@ -24,10 +24,13 @@ type Ack struct {
 	doc.Revision
 	Created  bool // there was no document
 	Numbered bool // the answer has the revision's numbers: not under a filter_path, say, nor where it isn't JSON
+	// Missed says that nothing of it is in the document that was written: an ingest pipeline dropped what was sent, or took it to another
+	// document.
+	Missed bool
 }
 
-// Read reads an acknowledgement.
-func Read(res *upstream.Response) (a Ack) {
+// Read reads an acknowledgement of a write of the document ref. An index without a name is any.
+func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
 	a.Created = res.Status == 201
 	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
 	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
@@ -35,6 +38,7 @@ func Read(res *upstream.Response) (a Ack) {
 	}
 	it := es.ParseItem(body)
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
+	a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID)
 	return a
 }
 
@@ -52,6 +56,10 @@ func Shown(res *upstream.Response) []byte {
 func IsNoop(res *upstream.Response) bool {
 	return bytes.Contains(res.Payload, []byte(`"result":"noop"`))
 }
+
+// IsDropped reports whether an ingest pipeline has dropped the write: the engine says that it had nothing to change, in a version that no
+// document has.
+func IsDropped(res *upstream.Response) bool { return Read(res, doc.Ref{}).Version < 0 }
 
 // SaysMissing reports whether a 404 says that there is no such document: it may be the index that isn't there, or no alias.
 func SaysMissing(res *upstream.Response) bool {

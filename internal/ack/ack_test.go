@@ -46,10 +46,34 @@ func TestAnAcknowledgementIsReadWhateverItsFormAndCoding(t *testing.T) {
 		"of another format":   {answer(200, []byte("---\n_seq_no: 7\n")), Ack{}},
 		"one that breaks off": {answer(200, []byte(body[:60])), Ack{Revision: doc.Revision{Version: 3}}},
 	} {
-		if got := Read(c.res); got.Numbers != c.want.Numbers || got.Version != c.want.Version || got.Created != c.want.Created ||
+		if got := Read(c.res, doc.Ref{}); got.Numbers != c.want.Numbers || got.Version != c.want.Version || got.Created != c.want.Created ||
 			got.Numbered != c.want.Numbered || got.Source != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+func TestAnAcknowledgementOfAnotherDocumentIsOneOfNone(t *testing.T) {
+	ref := doc.Ref{Index: "shop", ID: "ü/1"}
+	for body, want := range map[string]bool{
+		`{"_index":"shop","_id":"ü/1","_version":1}`:       false,
+		`{"_index":"shop","_id":"\u00fc\/1","_version":1}`: false,
+		`{"_version":1}`: false, // as the client wants it
+		`{"_index":"other","_id":"ü/1","_version":1}`:                     true,
+		`{"_index":"shop","_id":"2","_version":1}`:                        true,
+		`{"_index":"shop","_id":"ü/1","_version":-3,"result":"noop"}`:     true, // an ingest pipeline has dropped it
+		`{"_index":"shop","_id":"ü/1","_version":1,"result":"noop"}`:      false,
+		`{"_index":"shop","_id":"ü/1","_version":1,"result":"not_found"}`: false,
+	} {
+		if got := Read(answer(200, []byte(body)), ref).Missed; got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+	if Read(answer(200, []byte(`{"_index":"shop-2","_id":"1"}`)), doc.Ref{ID: "1"}).Missed {
+		t.Error("where the index isn't known, any is the document's")
+	}
+	if Read(answer(200, []byte("{\"_id\":\"\ufffd\"}")), doc.Ref{ID: "\xff"}).Missed {
+		t.Error("the engine shows an id that isn't text with another character in it")
 	}
 }
 

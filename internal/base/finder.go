@@ -24,6 +24,20 @@ func (w *Search) Ref() doc.Ref {
 	return w.Index.Ref(w.Doc.Routing, w.Doc.ID)
 }
 
+// Target is the document as the engine names it in its answers. It has no index where that isn't known.
+func (w *Search) Target() doc.Ref {
+	ref := w.Doc.Ref
+	if w.Index.UUID == "" {
+		ref.Index = ""
+	}
+	return ref
+}
+
+// MayBeRewritten reports whether the engine may hold other bytes than are written.
+func (w *Search) MayBeRewritten() bool {
+	return w.Pipeline || w.Index.Pipeline || w.Index.Partial || w.Index.Unknown != "" || w.Index.UUID == ""
+}
+
 // Locate finds out which index the write's document is in, and with which routing the engine is asked for it.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	maxAge := time.Duration(0)

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -116,6 +117,18 @@ func (it *Item) Named() bool { return len(it.Index) > 0 && len(it.id) > len(`""`
 
 // ID is the document's, or "".
 func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
+
+// IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
+// name is any.
+func (it *Item) IsElsewhere(index, id string) bool {
+	if index != "" && len(it.Index) > 0 && string(it.Index) != index {
+		return true
+	}
+	if n := len(it.id) - 1; n < 1 || string(it.id[1:n]) == id {
+		return false
+	}
+	return it.ID() != id && utf8.ValidString(id) // the engines put other characters in the place of what isn't text
+}
 
 // NoDocument reports whether a 404 to a read of a document, or of its _source, says that there is no document. The engine has one type of
 // error for that and for a document without a _source: only the reason tells them apart.

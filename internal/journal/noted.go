@@ -33,8 +33,10 @@ func (n *Noted) Answered(ctx context.Context, res *upstream.Response, err error)
 		j.Outcome(n.At, false)
 	case err != nil:
 	case res.Status == http.StatusOK || res.Status == http.StatusCreated:
-		j.Outcome(n.At, true)
-		j.Wrote(n.Session, n.Doc.Ref, ack.Read(res).Numbers)
+		got := ack.Read(res, n.Target())
+		if j.Outcome(n.At, !got.Missed); !got.Missed {
+			j.Wrote(n.Session, n.Doc.Ref, got.Numbers)
+		}
 	case res.Status == http.StatusConflict && !n.Certain:
 	case res.Status == http.StatusConflict && !n.Guard.Known():
 		// The stored document is another client's: even if it is equal, it mustn't be taken for this client's.

@@ -16,6 +16,7 @@ import (
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/outbound"
+	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/uri"
@@ -45,6 +46,27 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 		res.Release()
 	}
 	return respond.ErrorIn(w.Doc.Index, http.StatusNotFound, "document_missing_exception", "["+w.Doc.ID+"]: document missing")
+}
+
+// Reroutes reports whether the engine has refused the write under the guard n (zero: as a create) though its document is as the guard says:
+// an ingest pipeline takes it elsewhere, and the guard is checked there. It asks by an update that changes nothing, under the same guard.
+// No pipeline runs over that, and the shard's primary answers. It doesn't ask for a client that demands its guard.
+func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers) bool {
+	demanded := w.Outcome.Base == outcome.BaseExplicit || w.Outcome.Base == outcome.BaseIfMatch
+	if piped := w.Pipeline || w.Index.Pipeline || w.Index.Unknown != ""; !piped || demanded || w.Patch != nil || w.Op.Kind == api.Delete {
+		return false
+	}
+	var guard []byte
+	want := http.StatusNotFound
+	if n.Known() {
+		guard, want = outbound.AppendGuard(nil, n), http.StatusOK
+	}
+	res := a.update(ctx, w, guard, want)
+	if res == nil {
+		return false
+	}
+	defer res.Release()
+	return res.Status == want && (n.Known() || gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception")
 }
 
 // Unchanged is the noop for a client that wants its answer in a special form (filter_path, pretty, another format than JSON), with the

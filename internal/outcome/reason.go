@@ -24,7 +24,7 @@ const (
 
 	ReasonSeqNo    = "no_seq_no" // the index has no sequence numbers: nothing can be guarded
 	ReasonSource   = "source"    // _source isn't kept whole: guarded, not merged
-	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged
+	ReasonPipeline = "pipeline"  // an ingest pipeline changes what is written: guarded, not merged; or takes it elsewhere: passed
 	ReasonFiltered = "filtered"  // the client's view may be filtered: guarded, not merged
 	ReasonMetadata = "metadata"  // the client may not ask what the index is: guarded, not merged
 )

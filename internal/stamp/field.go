@@ -132,6 +132,16 @@ func lastMember(document []byte) (end int, empty bool) {
 	return end, false
 }
 
+// Without takes the members with these names out of a JSON object, at its top. It reports whether there was one.
+func Without(document []byte, fields ...string) (rest []byte, found bool) {
+	for _, field := range fields {
+		if without, t, ok := Take(document, field); ok && t.Value != nil {
+			found, document = true, without
+		}
+	}
+	return document, found
+}
+
 // onlyBrace reports whether the object's opening brace is all that stands there.
 func onlyBrace(b []byte) bool { return jsontext.SkipSpace(b, 0) == len(b)-1 }
 

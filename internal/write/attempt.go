@@ -61,8 +61,8 @@ const (
 	read                 // it was read from the engine after the lane's last write
 )
 
-// errNoGuard reports that the engine can't guard a write, because the index has no sequence numbers. Nothing was written.
-var errNoGuard = errors.New("the index has no sequence numbers")
+// errNoGuard reports that the engine can't guard a write, for the reason that the outcome has. Nothing was written.
+var errNoGuard = errors.New("the engine can't guard the write")
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
@@ -83,7 +83,10 @@ func (s *Service) outOfLane(ctx context.Context, c *change) error {
 	case !errors.Is(err, errNoGuard) || c.patch != nil:
 		return err
 	}
-	return s.pass(ctx, c, outcome.ReasonSeqNo)
+	if c.Outcome.Base == outcome.BaseAbsent {
+		c.Outcome.Base = outcome.BaseNone // nor does the engine refuse it if there is a document
+	}
+	return s.pass(ctx, c, c.Outcome.Reason)
 }
 
 // place is the place of the change's document. If its index isn't known, each realm has a place of its own: a gateway may send its
@@ -287,7 +290,7 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	switch {
 	case err != nil:
 		return a.handleNoAnswer(ctx, err)
-	case res.Status == 409, res.Status == 200 && first.onlyCreates():
+	case res.Status == 409, res.Status == 200 && first.onlyCreates() && !ack.IsDropped(res):
 		return a.handleConflict(ctx, res)
 	case res.Status == 200 || res.Status == 201:
 		a.handleSuccess(ctx, res)
@@ -304,7 +307,7 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	case res.Status == 400 && ack.RefusesGuard(res):
 		res.Release()
 		a.s.catalog.RefusedGuard(first.Asker(), first.Doc.Index)
-		first.err, a.open = errNoGuard, nil
+		first.Outcome.Reason, first.err, a.open = outcome.ReasonSeqNo, errNoGuard, nil
 		return nil
 	}
 	a.handleError(res)

@@ -31,7 +31,14 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.conflict = first.engineConflict(res)
 	a.doubt.Conflicted(res)
 	res.Release()
-	if len(a.open) > 1 || first.maybeApplied {
+	switch rerouted := !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard); {
+	case rerouted && len(a.open) > 1:
+		a.split(ctx)
+		return nil
+	case rerouted:
+		first.Outcome.Reason, first.err, a.open = outcome.ReasonPipeline, errNoGuard, nil
+		return nil
+	case len(a.open) > 1 || first.maybeApplied:
 		return doc.ErrConflict
 	}
 	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.fromBase)
@@ -173,7 +180,7 @@ func (c *change) engineConflict(res *upstream.Response) *respond.Answer {
 	if res.Status == http.StatusConflict {
 		return respond.CopyEngine(res)
 	}
-	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res).Version)
+	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 }
 
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.

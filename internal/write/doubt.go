@@ -78,7 +78,7 @@ func (a *attempt) mayRepeat(c *change) bool {
 func (a *attempt) othersWrote() bool {
 	first := a.open[0]
 	// The engine stores what it makes of a part in its own spelling.
-	return !first.goesAsPart() && a.doubt.OthersWrote(&a.cur, !first.mayBeRewritten())
+	return !first.goesAsPart() && a.doubt.OthersWrote(&a.cur, !first.MayBeRewritten())
 }
 
 // samePrimary reports whether the conflicts of which that isn't known yet were conflicts with others: if so they are dispelled,

@@ -83,7 +83,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return nil
 	}
 	if c.answer != nil && c.answer.Status < 300 {
-		if c.Base.Kind != session.KindNone {
+		if c.Base.Kind != session.KindNone && c.Outcome.Kind != outcome.Passed {
 			c.settleNumbers(es.ParseItem(c.answer.Body).Revision)
 		}
 		if f := c.patch.Filter; f != nil {

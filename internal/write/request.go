@@ -128,10 +128,7 @@ func (c *change) policy() retry.Policy {
 	if c.patch != nil && c.patch.Retries >= 0 {
 		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
 	}
-	if left := max(time.Until(c.Deadline), 1); !c.Deadline.IsZero() && (p.MaxElapsed == 0 || left < p.MaxElapsed) {
-		p.MaxElapsed = left
-	}
-	return p
+	return p.Until(c.Deadline)
 }
 
 // filtered takes out of an answer that is made here what the client's filter_path doesn't want.

@@ -69,11 +69,6 @@ func (c *change) inHand() []byte {
 	return c.Sent
 }
 
-// mayBeRewritten reports whether the engine may hold other bytes than were written.
-func (c *change) mayBeRewritten() bool {
-	return c.Pipeline || c.Index.Pipeline || c.Index.Partial || c.Index.Unknown != "" || c.Index.UUID == ""
-}
-
 // showInOutcome puts what the draft says of the change into its outcome.
 func (c *change) showInOutcome() {
 	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.OverwroteMore
@@ -88,10 +83,14 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	if res.Status != 200 && res.Status != 201 {
 		return // not acknowledged: the base is given back
 	}
-	got := ack.Read(res)
-	if got.Created {
+	got := ack.Read(res, c.Target())
+	switch {
+	case got.Missed:
+		c.Outcome.Reason = outcome.ReasonPipeline
+		return // the base is given back: the document is as it was
+	case got.Created:
 		s.locateNew(ctx, c)
-	} else {
+	default:
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 		if c.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
 			s.events.Blind.Call(c.Doc.Index, c.Session)
@@ -108,7 +107,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		s.noteUpdate(ctx, c, res)
 	}
 	stored := got.Revision
-	if got.Numbered && !c.mayBeRewritten() {
+	if got.Numbered && !c.MayBeRewritten() {
 		stored.Source = c.withMarks(body)
 	}
 	c.settle(ending{stored: stored, created: got.Created, same: bytes.Equal(body, c.Sent)})
@@ -195,7 +194,7 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 	switch {
 	case whole != nil:
 		c.viewWithPart, e.stored.Source, e.same = whole, whole, true
-	case e.same && numbered && !c.mayBeRewritten() && intent.KeepsNumbers(c.viewWithPart):
+	case e.same && numbered && !c.MayBeRewritten() && intent.KeepsNumbers(c.viewWithPart):
 		e.stored.Source = c.withMarks(c.viewWithPart)
 	}
 	return some
@@ -218,12 +217,12 @@ func (s *Service) locateNew(ctx context.Context, c *change) {
 // handleSuccess gives every open change its answer: the write counts for all of them.
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
-	got := ack.Read(res)
+	got := ack.Read(res, first.Target())
 	if got.Created {
 		a.s.locateNew(ctx, first)
 	}
 	stored := got.Revision
-	if got.Numbered && !first.mayBeRewritten() {
+	if got.Numbered && !first.MayBeRewritten() {
 		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
@@ -233,6 +232,8 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 			c.answer = respond.CopyEngine(res)
 		}
 		switch {
+		case got.Missed: // the base is given back
+			c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, outcome.ReasonPipeline
 		case c.draft.Delete:
 			c.Base.Delete()
 		case c.patch != nil && c.draft.Unchanged:
@@ -248,13 +249,15 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
-	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
 	a.batch.Forget()
+	if a.open = nil; got.Missed {
+		return
+	}
+	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
 	if a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}
-	a.open = nil
 }
 
 // answerUnwritten answers the change that can't be written, which is alone, and those that need no write; the others stay open.

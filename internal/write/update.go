@@ -151,9 +151,11 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
-		if c.Base.Kind != session.KindNone {
-			c.settleNumbers(ack.Read(res).Revision)
-		} else {
+		switch got := ack.Read(res, c.Target()); {
+		case got.Missed:
+		case c.Base.Kind != session.KindNone:
+			c.settleNumbers(got.Revision)
+		default:
 			s.noteUpdate(ctx, c, res)
 		}
 	}
@@ -165,11 +167,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
 	if c.Outcome.Base == outcome.BaseStamp {
-		for _, name := range [...]string{"upsert", "doc_as_upsert"} {
-			if rest, t, ok := stamp.Take(c.req.Body, name); ok && t.Value != nil {
-				upserts, c.req.Body = true, rest
-			}
-		}
+		c.req.Body, upserts = stamp.Without(c.req.Body, "upsert", "doc_as_upsert")
 		if _, given := uri.Param(c.out.Query, "doc_as_upsert"); given {
 			upserts, c.out.Query = true, uri.Without(nil, c.out.Query, "doc_as_upsert")
 		}

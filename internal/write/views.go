@@ -24,7 +24,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || ack.IsNoop(res)) {
 		return
 	}
-	switch rev := ack.Read(res).Revision; {
+	switch rev := ack.Read(res, doc.Ref{}).Revision; {
 	case s.bases.Locate(ctx, &c.Search) != nil:
 	case whole != nil:
 		rev.Source = whole
