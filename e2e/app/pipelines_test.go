@@ -4,8 +4,11 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"optimist/e2e/engine"
 )
@@ -159,4 +162,43 @@ func (c *comparison) reroute(how string) {
 		}
 		c.same("DELETE", "/shop/_doc/"+id, "")
 	}
+}
+
+// TestItemsThatPipelinesRefuseAreToldApart sends a bulk whose results OpenSearch gives in another order than that of the items.
+func TestItemsThatPipelinesRefuseAreToldApart(t *testing.T) {
+	engine.Each(t, engine.Scripted(), func(t *testing.T, real *engine.Engine) {
+		e := target{real.Kind.String(), real.URL}
+		proxy, fails, drops := optimistFor(t, e, "").URL, e.absent(t), e.absent(t)
+		for pipeline, processor := range map[string]string{fails: `{"fail":{"message":"no"}}`, drops: `{"drop":{}}`} {
+			e.send(t, 200, "PUT", "/_ingest/pipeline/"+pipeline, `{"processors":[`+processor+`]}`)
+			t.Cleanup(func() {
+				_, _ = do(context.Background(), http.MethodDelete, e.url+"/_ingest/pipeline/"+pipeline, "", nil)
+			})
+		}
+		for _, read := range []bool{false, true} { // all documents, or only one: the items of the others aren't guarded
+			index, body, header := e.index(t), "", session("s")
+			for k, action := range []string{`{"index":{"pipeline":"nosuch",`, `{"delete":{`, `{"create":{"pipeline":"` + fails + `",`,
+				`{"index":{"pipeline":"` + drops + `",`, `{"index":{`, `{"index":{"pipeline":"` + fails + `",`} {
+				id := strconv.Itoa(k)
+				e.send(t, 201, "PUT", "/"+index+"/_create/"+id, `{"a":0}`)
+				if read || k == 4 {
+					request(t, 200, "GET", proxy+"/"+index+"/_doc/"+id, "", header)
+				}
+				if body += action + `"_id":"` + id + `"}}` + "\n"; k != 1 {
+					body += `{"a":1}` + "\n"
+				}
+			}
+			a, got := request(t, 200, "POST", proxy+"/"+index+"/_bulk", body, header), ""
+			gjson.Get(a.body, "items").ForEach(func(_, item gjson.Result) bool {
+				item.ForEach(func(verb, result gjson.Result) bool {
+					got += verb.Str + " " + result.Get("_id").Str + " " + result.Get("status").Raw + ", "
+					return true
+				})
+				return true
+			})
+			if want := "index 0 400, delete 1 200, create 2 500, index 3 200, index 4 200, index 5 500, "; got != want {
+				t.Errorf("read %t: %s, want %s [%s]", read, got, want, a.outcome())
+			}
+		}
+	})
 }

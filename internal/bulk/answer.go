@@ -20,6 +20,7 @@ type Result struct {
 	failed  bool   // element has an error
 	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
 	action, place []byte
+	id            []byte // of the document, as the engine's answer has it; good as long as that is
 }
 
 // readResult makes a Result of an element of the engine's items: without the status, and with an error in the form that a single
@@ -36,6 +37,8 @@ func readResult(element []byte) (res Result, ok bool) {
 		switch string(m.Name()) {
 		case "error":
 			failure = m.Text()
+		case "_id":
+			res.id = m.Text()
 		case "status":
 			n, err := strconv.Atoi(string(m.Text()))
 			if err != nil {
@@ -86,6 +89,8 @@ func readAsIs(element []byte) (res Result, ok bool) {
 		switch string(m.Name()) {
 		case "error":
 			res.failed = true
+		case "_id":
+			res.id = m.Text()
 		case "status":
 			n, err := strconv.Atoi(string(m.Text()))
 			if err != nil {

@@ -331,7 +331,7 @@ func (g *Group) Close() {
 	}
 }
 
-// errShort reports an answer to a bulk that has more or fewer results than the bulk had items.
+// errShort reports an answer to a bulk that has more or fewer results than the bulk had items, or that has them in another order.
 var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
 
 // write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), they wait
@@ -481,26 +481,21 @@ func (g *Group) noteRefusal(r *Refusal) {
 	g.refusal = r
 }
 
-// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, nobody
-// knows which element belongs to which write: the outcome of all of them is unknown then.
+// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, or has
+// them in an order that nobody can make out, the outcome of all of them is unknown.
 func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
-	n, whole := 0, true
+	elements := make([][]byte, 0, len(writes))
 	for element := range es.Elements(res.Payload, "items") {
-		if n++; n > len(writes) {
+		if elements = append(elements, element); len(elements) > len(writes) {
 			break
 		}
-		w := writes[n-1]
-		read := readResult
-		if w.asIs {
-			read = readAsIs
-		}
-		if w.res, whole = read(element); !whole {
-			break
-		}
-		w.node = res.Node
 	}
-	if !whole || n != len(writes) {
-		for _, w := range writes {
+	whole := len(elements) == len(writes) && readResults(writes, elements)
+	if whole && slices.ContainsFunc(writes, (*parkedWrite).isStray) {
+		whole = inOrder(writes, elements) && readResults(writes, elements)
+	}
+	for _, w := range writes {
+		if w.node = res.Node; !whole {
 			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
 		}
 	}

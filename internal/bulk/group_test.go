@@ -273,10 +273,12 @@ func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
 		err    error
 		want   error
 	}{
-		"no answer":         {0, "", lost, lost},
-		"a refusal":         {401, `{"error":{"type":"security_exception"},"status":401}`, nil, nil},
-		"too few items":     {200, `{"items":[{"index":{"_id":"a","status":201}}]}`, nil, errShort},
-		"no items":          {200, `{"items":7}`, nil, errShort},
+		"no answer":     {0, "", lost, lost},
+		"a refusal":     {401, `{"error":{"type":"security_exception"},"status":401}`, nil, nil},
+		"too few items": {200, `{"items":[{"index":{"_id":"a","status":201}}]}`, nil, errShort},
+		"no items":      {200, `{"items":7}`, nil, errShort},
+		"too many items": {200, `{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":201}},{"index":{"_id":"b","status":201}}]}`,
+			nil, errShort},
 		"an answer cut off": {200, `{"items":[{"index":{"_id":"a","status":201}},{"ind`, nil, errShort},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,6 +306,47 @@ func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
 					t.Errorf("%d items know of it", told)
 				}
 			})
+		})
+	}
+}
+
+// OpenSearch mixes the results up if an ingest pipeline refuses or drops some items. A pipeline may also give documents other ids, and the
+// same one to several.
+func TestResultsAreThoseOfTheDocumentsThatTheyName(t *testing.T) {
+	for answered, want := range map[string]string{
+		"a b c d e":       "0 1 2 3 4",
+		"c b e a d":       "3 1 0 4 2",
+		"a b - c d":       "0 1 3 4 2", // of an update whose upsert is refused
+		"- - a b c":       "",          // whose is which?
+		"a x c d x":       "0 1 2 3 4",
+		"b b c d e":       "0 1 2 3 4",
+		"e b c d e":       "0 1 2 3 4",
+		"d b c e e":       "3 1 2 0 4",
+		"\\u0061 b c d e": "0 1 2 3 4",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &engine{answer: func(int, []string) (int, string, error) {
+				body := `{"items":[`
+				for k, id := range strings.Fields(answered) {
+					body += fmt.Sprintf(`{"index":{"_id":"%s","status":%d}},`, id, 200+k)
+				}
+				return 200, strings.ReplaceAll(strings.TrimSuffix(body, ",")+"]}", `"-"`, "null"), nil
+			}}
+			g := group(t, e)
+			defer g.Close()
+			var waits []func() (Result, error)
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				waits = append(waits, g.Add(itemOf(id)))
+			}
+			var got []string
+			for _, wait := range waits {
+				if res, err := wait(); err == nil {
+					got = append(got, fmt.Sprint(res.Status-200))
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s: %s, want %s", answered, got, want)
+			}
 		})
 	}
 }

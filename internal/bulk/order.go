@@ -1,0 +1,78 @@
+package bulk
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
+
+// readResults gives each write the result in its place.
+func readResults(writes []*parkedWrite, elements [][]byte) (whole bool) {
+	for k, w := range writes {
+		read := readResult
+		if w.asIs {
+			read = readAsIs
+		}
+		if w.res, whole = read(elements[k]); !whole {
+			return false
+		}
+	}
+	return true
+}
+
+// isStray reports whether the result is of a document with another id than the write's.
+func (w *parkedWrite) isStray() bool {
+	id := w.res.id
+	if n := len(id) - 1; w.id == "" || n < 1 || id[0] != '"' || string(id[1:n]) == w.id {
+		return false
+	}
+	return gjson.ParseBytes(id).String() != w.id
+}
+
+// inOrder puts the elements of an answer into the order of the writes, whose results have been read. OpenSearch has them in another order
+// if an ingest pipeline refuses or drops some of the items. It also leaves out the id of an update whose upsert a pipeline refuses. If a
+// pipeline has given documents other ids, the elements stay where they are. It reports false if the order can't be made out.
+func inOrder(writes []*parkedWrite, elements [][]byte) bool {
+	from, taken := make([]int, len(writes)), make([]bool, len(writes)) // the element of each write, from 1
+	take := func(write, element int) { from[write], taken[element] = element+1, true }
+	found := make(map[string][]int, len(writes)) // the elements of each id, in order
+	for k, w := range writes {
+		switch id := gjson.ParseBytes(w.res.id).String(); {
+		case id != "" && id == w.id:
+			take(k, k)
+		default:
+			found[id] = append(found[id], k)
+		}
+	}
+	for k, w := range writes {
+		if rest := found[w.id]; from[k] == 0 && w.id != "" && len(rest) > 0 {
+			take(k, rest[0])
+			found[w.id] = rest[1:]
+		}
+	}
+	for k := range writes { // of all others, it is the one in its place
+		if from[k] == 0 && !taken[k] {
+			take(k, k)
+		}
+	}
+	var write, element []int // that are left
+	for k := range writes {
+		if from[k] == 0 {
+			write = append(write, k)
+		}
+		if !taken[k] {
+			element = append(element, k)
+		}
+	}
+	if len(write) > 1 {
+		return false
+	}
+	for i, k := range write {
+		take(k, element[i])
+	}
+	before := slices.Clone(elements)
+	for k, n := range from {
+		elements[k] = before[n-1]
+	}
+	return true
+}
