@@ -28,6 +28,7 @@ import (
 	"optimist/internal/undo"
 	"optimist/internal/unit"
 	"optimist/internal/upstream"
+	"optimist/internal/write"
 	"optimist/lockrouter"
 	"optimist/lockrouter/compat"
 	"optimist/proxy"
@@ -84,7 +85,8 @@ type App struct {
 	access      admin.Access
 	draining    atomic.Bool
 	overloads   overloads
-	greeted     atomic.Bool // the first question to the engine has its answer, or none
+	writes      atomic.Pointer[write.Service] // nil: it isn't there yet
+	greeted     atomic.Bool                   // the first question to the engine has its answer, or none
 	ctx         context.Context
 	cancel      context.CancelFunc // ends what runs beside requests
 	beside      sync.WaitGroup

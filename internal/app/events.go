@@ -87,6 +87,9 @@ func (a *App) upstreamHooks() upstream.Hooks {
 		Ejected: func(node string, err error) {
 			a.metrics.Ejections.Inc(node)
 			a.log.Warn("node left out", obs.KeyNode, node, obs.KeyError, err.Error())
+			if s := a.writes.Load(); s != nil {
+				s.IndicesChanged(session.Credentials{}) // the node that comes back may have lost its indices, and count from zero
+			}
 		},
 		Returned: func(node string) { a.log.Info("node is back", obs.KeyNode, node) },
 		Credentials: func(node string, refusal int) {

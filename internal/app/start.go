@@ -108,6 +108,7 @@ func (a *App) openSessions(c *config.Config) error {
 		Locks:   a.writeLocks(c),
 		Letters: letterbox{a.letters, readIdentity(&c.Sessions, &c.Identity)},
 	})
+	a.writes.Store(writes)
 	var keys *idempotency.Store
 	if k := &c.Idempotency; k.Index != "" {
 		o := idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(), MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log}
