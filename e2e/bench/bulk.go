@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"optimist/e2e/engine"
+	"optimist/e2e/optimist"
 )
 
 // bulk measures bulks straight at the engine, through nginx, which adds nothing but the way, and through optimist: bulks of which nothing
@@ -29,6 +31,7 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 	pairs := fs.Int("pairs", 200, "how often each side is measured")
 	items := fs.Int("items", 1000, "items of a bulk")
 	only := fs.String("only", "", "only the bulks whose name has this in it")
+	also := fs.String("also", "", "another build of optimist, to measure beside this one: what has a change gained?")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := openBulkSite(ctx, *kind, dir)
+	s, err := openBulkSite(ctx, *kind, dir, *also)
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,11 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 	fmt.Fprintf(out, "Bulks of %d items on %s, %d processors for engine, client and proxies: medians of %d pairs.\n"+
 		"A ratio is the median of the pairs' own ratios, with its confidence interval of 95 %%.\n\n", *items, s.title, processors(), *pairs)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "bulks\tdirect ms\tnginx ms\toptimist ms\t× direct\t\t× nginx\t\tCPU µs an item: nginx\toptimist")
+	fmt.Fprint(w, "bulks\tdirect ms\tnginx ms\toptimist ms\t× direct\t\t× nginx\t\tCPU µs an item: nginx\toptimist")
+	if *also != "" {
+		fmt.Fprintf(w, "\t%[1]s ms\toptimist × %[1]s\t\t%[1]s µs", filepath.Base(*also))
+	}
+	fmt.Fprintln(w)
 	for _, way := range bulkWays(*items) {
 		if !strings.Contains(way.name, *only) {
 			continue
@@ -60,7 +67,7 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 // bulkSite is an engine, and what stands before it.
 type bulkSite struct {
 	title string
-	sides [3]bulkSide // direct, nginx, optimist; nginx has no URL if it isn't installed
+	sides [4]bulkSide // direct, nginx, optimist, another build of it; what isn't there has no URL
 	end   func()
 	used  int // numbers given to bulks so far
 }
@@ -69,12 +76,13 @@ type bulkSite struct {
 type bulkSide struct {
 	url, index string
 	process    *process // nil: there is none between client and engine
+	guards     bool     // it is optimist
 	client     *http.Client
 	took       []float64 // ms
 	spent      []float64 // processor time of the process, in µs an item
 }
 
-func openBulkSite(ctx context.Context, kind, dir string) (s *bulkSite, err error) {
+func openBulkSite(ctx context.Context, kind, dir, also string) (s *bulkSite, err error) {
 	var ends []func()
 	end := func() {
 		for _, e := range slices.Backward(ends) {
@@ -102,12 +110,17 @@ func openBulkSite(ctx context.Context, kind, dir string) (s *bulkSite, err error
 		ends = append(ends, p.end)
 		s.sides[1].url, s.sides[1].process = "http://"+p.addr, p
 	}
-	p, err := startOptimist(ctx, subfolder(dir, 1), upstream, "guard", "")
-	if err != nil {
-		return nil, err
+	for i, build := range [...]string{"", also} {
+		if i > 0 && build == "" {
+			continue
+		}
+		p, err := startBuild(ctx, subfolder(dir, 1+i), upstream, optimist.Options{Binary: build, Args: []string{"--mode", "guard"}})
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, p.end)
+		s.sides[2+i].url, s.sides[2+i].process, s.sides[2+i].guards = "http://"+p.addr, p, true
 	}
-	ends = append(ends, p.end)
-	s.sides[2].url, s.sides[2].process = "http://"+p.addr, p
 	for i := range s.sides {
 		x := &s.sides[i]
 		x.client, x.index = newClient(1), fmt.Sprintf("bulks-%d", i)
@@ -201,13 +214,13 @@ func (s *bulkSite) compare(ctx context.Context, w io.Writer, way bulkWay, pairs 
 			}
 		}
 	}
-	direct, nginx, optimist := &s.sides[0], &s.sides[1], &s.sides[2]
-	fmt.Fprintf(w, "%s", way.name)
-	for i := range s.sides {
-		fmt.Fprintf(w, "\t%s", figure(s.sides[i].took))
+	direct, nginx, this, also := &s.sides[0], &s.sides[1], &s.sides[2], &s.sides[3]
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", way.name, figure(direct.took), figure(nginx.took), figure(this.took),
+		pairRatio(this.took, direct.took), pairRatio(this.took, nginx.took), figure(nginx.spent), figure(this.spent))
+	if also.url != "" {
+		fmt.Fprintf(w, "\t%s\t%s\t%s", figure(also.took), pairRatio(this.took, also.took), figure(also.spent))
 	}
-	fmt.Fprintf(w, "\t%s\t%s\t%s\t%s\n", pairRatio(optimist.took, direct.took), pairRatio(optimist.took, nginx.took),
-		figure(nginx.spent), figure(optimist.spent))
+	fmt.Fprintln(w)
 	return nil
 }
 
@@ -237,7 +250,7 @@ func (s *bulkSite) measure(ctx context.Context, x *bulkSide, way *bulkWay, count
 	if bytes.Contains(a[:min(len(a), 100)], []byte(`"errors":true`)) {
 		return fmt.Errorf("%s: %.300s", x.url, a)
 	}
-	if got := head.Get("Optimist-Outcome"); x == &s.sides[2] && !strings.HasPrefix(got, way.outcome) {
+	if got := head.Get("Optimist-Outcome"); x.guards && !strings.HasPrefix(got, way.outcome) {
 		return fmt.Errorf("the outcome is %q, not %q", got, way.outcome)
 	}
 	if counts {
