@@ -23,45 +23,72 @@ type Result struct {
 	id            []byte // of the document, as the engine's answer has it; good as long as that is
 }
 
-// readResult makes a Result of an element of the engine's items: without the status, and with an error in the form that a single
-// write gets.
-func readResult(element []byte) (res Result, ok bool) {
-	s := jsontext.Scan(element)
-	if !s.IsObject() || !s.Next() {
+// results goes through the items of an answer to a bulk, in one pass. The Results have memory of their own, which is one piece for all.
+type results struct {
+	answer, items jsontext.Scanner
+	room          []byte // the bodies aren't longer than the answer
+}
+
+// next reads the next item. With asIs, its client gets the element as it stands. Otherwise the Result is in the form that a single write
+// gets: without the status, and with an error in the form of those. ok is false for an item that can't be read, and behind the last.
+func (r *results) next(asIs bool) (res Result, ok bool) {
+	if r.items.IsObject() || !r.items.Enter() {
 		return res, false
 	}
-	inner := s.Text()
+	action := r.items.Inner()
+	if !action.IsObject() || !action.Enter() {
+		return res, false
+	}
+	inner := action.Inner()
+	if !inner.IsObject() {
+		return res, false
+	}
 	var failure []byte
-	from, to := 0, 0
-	for m, before := jsontext.Scan(inner), -1; m.Next(); before = m.Comma {
-		switch string(m.Name()) {
+	from, to := 0, 0 // of the status
+	for before := -1; inner.Next(); before = inner.Comma {
+		switch string(inner.Name()) {
 		case "error":
-			failure = m.Text()
+			failure = inner.Text()
 		case "_id":
-			res.id = m.Text()
+			res.id = inner.Text()
 		case "status":
-			n, err := strconv.Atoi(string(m.Text()))
+			n, err := strconv.Atoi(string(inner.Text()))
 			if err != nil {
 				return res, false
 			}
 			res.Status = n
-			if from, to = m.Key, m.End; m.Comma >= 0 {
-				to = m.Comma + 1
+			if from, to = inner.Key, inner.End; inner.Comma >= 0 {
+				to = inner.Comma + 1
 			} else if before >= 0 {
 				from = before
 			}
 		}
 	}
-	switch {
-	case res.Status == 0:
+	if res.Status == 0 || !action.Leave(&inner) || !r.items.Leave(&action) {
 		return res, false
-	case failure == nil:
-		res.Body = append(bytes.Clone(inner[:from]), inner[to:]...)
-		return res, true
 	}
-	res.Body, res.place = api.AppendError(nil, failure, nil, res.Status), placeOf(inner)
-	res.action = bytes.Clone(element[s.Key:s.KeyEnd])
+	element, body := r.items.Text(), action.Text()
+	switch {
+	case asIs:
+		res.element, res.failed = r.own(element, nil), failure != nil
+		res.Body = res.element[action.Value:action.End]
+	case failure == nil:
+		res.Body = r.own(body[:from], body[to:])
+	default:
+		res.Body, res.place = api.AppendError(nil, failure, nil, res.Status), placeOf(body)
+		res.action = bytes.Clone(element[action.Key:action.KeyEnd])
+	}
 	return res, true
+}
+
+// end reports whether the item that was read last is the last of the answer.
+func (r *results) end() bool { return r.answer.Leave(&r.items) }
+
+// own is a and b in memory of the results.
+func (r *results) own(a, b []byte) []byte {
+	at := len(r.room)
+	r.room = append(append(r.room, a...), b...)
+	return r.room[at:len(r.room):len(r.room)]
 }
 
 // placeOf is the members that name the document, as the engine says them: "_index":…,"_id":…
@@ -76,32 +103,6 @@ func placeOf(inner []byte) (place []byte) {
 		}
 	}
 	return place
-}
-
-// readAsIs is readResult for an item whose client gets the element as it stands.
-func readAsIs(element []byte) (res Result, ok bool) {
-	s := jsontext.Scan(element)
-	if !s.IsObject() || !s.Next() {
-		return res, false
-	}
-	value := s.Value
-	for m := jsontext.Scan(s.Text()); m.Next(); {
-		switch string(m.Name()) {
-		case "error":
-			res.failed = true
-		case "_id":
-			res.id = m.Text()
-		case "status":
-			n, err := strconv.Atoi(string(m.Text()))
-			if err != nil {
-				return res, false
-			}
-			res.Status = n
-		}
-	}
-	res.element = bytes.Clone(element)
-	res.Body = res.element[value:s.End]
-	return res, res.Status != 0
 }
 
 // AppendItem appends a result as an element of the items of an answer to a bulk. failed reports whether it is an error.
@@ -183,6 +184,34 @@ type Summary struct {
 	TookFirst bool
 	// Ingest is how long ingest pipelines took; negative where there were none.
 	Ingest int64
+}
+
+// read reads what an answer says before its items, and returns these.
+func (s *Summary) read(answer []byte) (of results) {
+	s.Ingest = -1
+	failed := false
+	of.answer = jsontext.Scan(answer)
+	for top := &of.answer; top.IsObject() && top.Enter(); {
+		name := string(top.Name())
+		if name == "items" {
+			of.items, of.room = top.Inner(), make([]byte, 0, len(answer))
+			break
+		}
+		if !top.Skip() {
+			break
+		}
+		switch name {
+		case "took":
+			s.TookFirst = !failed
+		case "errors":
+			failed = true
+		case "ingest_took":
+			if n, ok := number(top.Text()); ok {
+				s.Ingest = n
+			}
+		}
+	}
+	return of
 }
 
 // Append appends the answer up to its first item. After the last item the caller appends "]}".

@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// readResult reads an element of an answer.
+func readResult(element string) (Result, bool) {
+	var s Summary
+	of := s.read([]byte(`{"took":1,"items":[` + element + `]}`))
+	return of.next(false)
+}
+
 // The engine's answer for an item becomes that to a request for it alone, and back.
 func TestAnswersOfItemsAreThoseOfRequestsAndBack(t *testing.T) {
 	it := Item{Verb: "index", Index: "shop", ID: "1"}
@@ -15,7 +22,7 @@ func TestAnswersOfItemsAreThoseOfRequestsAndBack(t *testing.T) {
 		`{"index":{"_index":"shop","_id":"1","status":500,"error":{}}}`:                                                    `{"error":{"root_cause":[{}]},"status":500}`,
 		`{"update":{"_index":"store","_id":null,"status":400,"error":{}}}`:                                                 `{"error":{"root_cause":[{}]},"status":400}`, // of another action
 	} {
-		res, ok := readResult([]byte(element))
+		res, ok := readResult(element)
 		if !ok || string(res.Body) != alone || !json.Valid(res.Body) {
 			t.Errorf("%s: %s", element, res.Body)
 		}
@@ -53,12 +60,12 @@ func TestTheStatusIsTakenOutWhereverItStands(t *testing.T) {
 		`{"index":{"status":201,"_id":"1"}}`: `{"_id":"1"}`, `{"index":{"_id":"1","status":201}}`: `{"_id":"1"}`, `{"index":{"status":201}}`: `{}`,
 		`{"index":{"a":1,"status":201,"b":2}}`: `{"a":1,"b":2}`,
 	} {
-		if res, ok := readResult([]byte(element)); !ok || string(res.Body) != want || res.Status != 201 {
+		if res, ok := readResult(element); !ok || string(res.Body) != want || res.Status != 201 {
 			t.Errorf("%s: %s", element, res.Body)
 		}
 	}
-	for _, element := range []string{``, `{}`, `[]`, `{"index":1}`, `{"index":{}}`, `{"index":{"status":"x"}}`, `{"index":{"_id":"1"}}`} {
-		if res, ok := readResult([]byte(element)); ok {
+	for _, element := range []string{``, `{}`, `7`, `{"index":{"status":200}`, `{"index":{"status":200},"b":1}`, `[]`, `{"index":1}`, `{"index":{}}`, `{"index":{"status":"x"}}`, `{"index":{"_id":"1"}}`} {
+		if res, ok := readResult(element); ok {
 			t.Errorf("%s: %+v", element, res)
 		}
 	}

@@ -484,15 +484,14 @@ func (g *Group) noteRefusal(r *Refusal) {
 // distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, or has
 // them in an order that nobody can make out, the outcome of all of them is unknown.
 func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
-	elements := make([][]byte, 0, len(writes))
-	for element := range es.Elements(res.Payload, "items") {
-		if elements = append(elements, element); len(elements) > len(writes) {
-			break
-		}
-	}
-	whole := len(elements) == len(writes) && readResults(writes, elements)
+	var part Summary
+	of := part.read(res.Payload)
+	whole := of.readAll(writes)
 	if whole && slices.ContainsFunc(writes, (*parkedWrite).isStray) {
-		whole = inOrder(writes, elements) && readResults(writes, elements)
+		if writes, whole = inOrder(writes); whole {
+			of = part.read(res.Payload)
+			whole = of.readAll(writes)
+		}
 	}
 	for _, w := range writes {
 		if w.node = res.Node; !whole {
@@ -502,13 +501,12 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.rounds == 0 {
-		took, failed := bytes.Index(res.Payload, []byte(`"took"`)), bytes.Index(res.Payload, []byte(`"errors"`))
-		g.summary.TookFirst, g.summary.Ingest = took < failed, -1
+		g.summary.TookFirst, g.summary.Ingest = part.TookFirst, -1
 		g.head = headOf(res)
 	}
 	g.rounds++
-	if n, ok := number(es.Member(res.Payload, "ingest_took")); ok {
-		g.summary.Ingest = max(g.summary.Ingest, 0) + n
+	if part.Ingest >= 0 {
+		g.summary.Ingest = max(g.summary.Ingest, 0) + part.Ingest
 	}
 }
 

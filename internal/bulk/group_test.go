@@ -279,6 +279,8 @@ func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
 		"no items":      {200, `{"items":7}`, nil, errShort},
 		"too many items": {200, `{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":201}},{"index":{"_id":"b","status":201}}]}`,
 			nil, errShort},
+		"more than items":   {200, `{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":201}},7]}`, nil, errShort},
+		"a list cut off":    {200, `{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":201}}`, nil, errShort},
 		"an answer cut off": {200, `{"items":[{"index":{"_id":"a","status":201}},{"ind`, nil, errShort},
 	} {
 		t.Run(name, func(t *testing.T) {

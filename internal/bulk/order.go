@@ -1,23 +1,17 @@
 package bulk
 
 import (
-	"slices"
-
 	"github.com/tidwall/gjson"
 )
 
-// readResults gives each write the result in its place.
-func readResults(writes []*parkedWrite, elements [][]byte) (whole bool) {
-	for k, w := range writes {
-		read := readResult
-		if w.asIs {
-			read = readAsIs
-		}
-		if w.res, whole = read(elements[k]); !whole {
+// readAll gives each write the result in its place. It reports false unless there are as many.
+func (r *results) readAll(writes []*parkedWrite) (whole bool) {
+	for _, w := range writes {
+		if w.res, whole = r.next(w.asIs); !whole {
 			return false
 		}
 	}
-	return true
+	return r.end()
 }
 
 // isStray reports whether the result is of a document with another id than the write's.
@@ -29,10 +23,10 @@ func (w *parkedWrite) isStray() bool {
 	return gjson.ParseBytes(id).String() != w.id
 }
 
-// inOrder puts the elements of an answer into the order of the writes, whose results have been read. OpenSearch has them in another order
-// if an ingest pipeline refuses or drops some of the items. It also leaves out the id of an update whose upsert a pipeline refuses. If a
-// pipeline has given documents other ids, the elements stay where they are. It reports false if the order can't be made out.
-func inOrder(writes []*parkedWrite, elements [][]byte) bool {
+// inOrder returns the writes in the order of the answer's elements, which have been read in the order of the writes. OpenSearch has them in
+// another order if an ingest pipeline refuses or drops some of the items. It also leaves out the id of an update whose upsert a pipeline
+// refuses. If a pipeline has given documents other ids, the order stays. ok is false if it can't be made out.
+func inOrder(writes []*parkedWrite) (ordered []*parkedWrite, ok bool) {
 	from, taken := make([]int, len(writes)), make([]bool, len(writes)) // the element of each write, from 1
 	take := func(write, element int) { from[write], taken[element] = element+1, true }
 	found := make(map[string][]int, len(writes)) // the elements of each id, in order
@@ -65,14 +59,14 @@ func inOrder(writes []*parkedWrite, elements [][]byte) bool {
 		}
 	}
 	if len(write) > 1 {
-		return false
+		return writes, false
 	}
 	for i, k := range write {
 		take(k, element[i])
 	}
-	before := slices.Clone(elements)
+	ordered = make([]*parkedWrite, len(writes))
 	for k, n := range from {
-		elements[k] = before[n-1]
+		ordered[n-1] = writes[k]
 	}
-	return true
+	return ordered, true
 }
