@@ -51,6 +51,9 @@ type items struct {
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
 	// more than that.
 	rounds *int
+	// works has room for the writes of the items that are guarded from the start, and used counts those that are used.
+	works []*works
+	used  atomic.Int64
 }
 
 // item is one of them.
@@ -71,12 +74,16 @@ type item struct {
 	err     error // instead of res
 }
 
-// work is what the write of one item needs. Bulks use it again and again: it is large.
+// works are used by one bulk after the other: a work is large.
+type works [8]work
+
+// work is what the write of one item needs.
 type work struct {
-	write write.Request
-	op    api.Op
-	way   bulk.Way
-	room  budget.Account
+	write  write.Request
+	op     api.Op
+	way    bulk.Way
+	room   budget.Account
+	answer *respond.Answer // holds the body of the item's result; nil: there is none
 }
 
 // named is what the items of a bulk need to know of an index, by the name that they give it.
@@ -334,6 +341,7 @@ func (b *items) run() {
 	ctx := b.ctx
 	b.open()
 	defer b.group.Close()
+	b.takeWorks()
 	queues := b.queues() // before: it marks those that wait for others
 	for k := range b.all {
 		it := &b.all[k]
@@ -543,7 +551,8 @@ func (it *item) mayPark() bool {
 // begin has package write write an item. It reports whether that has ended. With turns it may return before: then the item has to be
 // launched.
 func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended bool) {
-	it.work = b.i.newWork()
+	b.leave(it)
+	it.work = b.newWork()
 	w := &it.work.write
 	// The account is its own: items are written at the same time, and each gives back what its tries have taken.
 	ctx = budget.PartOf(ctx, &it.work.room)
@@ -600,8 +609,7 @@ func (b *items) note(it *item, a *respond.Answer, err error) {
 		b.denied.note(err, it.err)
 		return
 	}
-	it.res = bulk.Result{Status: a.Status, Body: bytes.Clone(a.Body)}
-	a.Release()
+	it.res, it.work.answer = bulk.Result{Status: a.Status, Body: a.Body}, a
 }
 
 // denial is the answer to a bulk's items after the engine has refused the client's credentials for one of them. The engine isn't asked
@@ -700,9 +708,10 @@ func (b *items) answer(began time.Time) {
 	body := append(out[roomOfSummary-len(head):], "]}"...)
 	copy(body, head)
 	body = respond.Filtered(r.Op().Query, body)
+	whole := b.refusal()
 	b.noteAnswers()
 	field := itemsField(&account)
-	if whole := b.refusal(); whole != nil {
+	if whole != nil {
 		_ = r.Answer(whole.Status, append(whole.Fields, field), whole.Body)
 		return
 	}
@@ -730,22 +739,45 @@ func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Su
 }
 
 // noteAnswers ends what the session holds for the items until they have their answer. It comes before that: a client that has its answer
-// may close the connection at once.
+// may close the connection at once. But it comes after the answer is made: the results are void then.
 func (b *items) noteAnswers() {
 	for k := range b.all {
-		if w := b.all[k].work; w != nil {
-			b.i.Writes.NoteAnswer(&w.write)
-			*w = work{} // what nobody uses holds no bodies
-			b.i.works.Put(w)
-			b.all[k].work = nil
+		b.leave(&b.all[k])
+	}
+	for _, some := range b.works {
+		b.i.works.Put(some)
+	}
+	b.works = nil
+}
+
+// leave ends the work on an item, if it has any.
+func (b *items) leave(it *item) {
+	if w := it.work; w != nil {
+		b.i.Writes.NoteAnswer(&w.write)
+		if w.answer != nil {
+			w.answer.Release()
 		}
+		*w = work{} // what nobody uses holds no bodies
+		it.work = nil
+	}
+}
+
+// takeWorks makes room for the writes of the guarded items.
+func (b *items) takeWorks() {
+	for n := b.guarded(); len(b.works)*len(works{}) < n; {
+		some, _ := b.i.works.Get().(*works)
+		if some == nil {
+			some = new(works)
+		}
+		b.works = append(b.works, some)
 	}
 }
 
 // newWork is room for the write of an item.
-func (i *Interceptor) newWork() *work {
-	if w, _ := i.works.Get().(*work); w != nil {
-		return w
+func (b *items) newWork() *work {
+	k := int(b.used.Add(1)) - 1
+	if at := k / len(works{}); at < len(b.works) {
+		return &b.works[at][k%len(works{})]
 	}
 	return &work{}
 }
