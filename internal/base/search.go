@@ -62,8 +62,6 @@ type Request struct {
 	Preset *Preset
 	// Way takes the write to the engine, and reads its document. Nil: requests of their own do.
 	Way Way
-	// Parker keeps the first try while its answer is waited for, where it can. Nil: whoever sends the write waits.
-	Parker es.Parker
 }
 
 // Way takes writes of one document to the engine, and reads that document: an item of a bulk, say, has both done together with other

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outbound"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -215,7 +217,8 @@ func (w *Way) Waits() {
 // Do sends a write of the item's document. It goes with the writes of other items if a bulk can say it, else by itself.
 func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	w.Waits()
-	if !w.Park(r) {
+	var q request
+	if q.read(r); !w.park(&q) {
 		return w.group.sendAlone(ctx, r)
 	}
 	w.parked.done = make(chan struct{})
@@ -224,10 +227,18 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	return w.Received()
 }
 
-// Park makes an item of the request that will go with the writes of other items: see Launch. It reports false if no item can say what the
-// request says.
-func (w *Way) Park(r *upstream.Request) bool {
-	text, ok := w.item.appendText(make([]byte, 0, len(r.Target)+len(r.Body)+roomOfAction), r.Method, r.Target, r.Body)
+// Park makes an item of the request that out would make. The item goes with the writes of other items: see Launch. Park reports false if no
+// item can say what the request says.
+func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
+	q := request{kind: out.Op.Kind, query: out.Query, guard: n, body: body}
+	if create {
+		q.kind = api.Create
+	}
+	return w.park(&q)
+}
+
+func (w *Way) park(q *request) bool {
+	text, ok := w.item.appendText(make([]byte, 0, len(w.item.ID)+len(q.query)+len(q.body)+roomOfAction), q)
 	if ok {
 		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, id: w.item.ID}
 	}
@@ -256,8 +267,8 @@ func (w *Way) Received() (*upstream.Response, error) {
 	return &upstream.Response{Head: wire.Head{Status: p.res.Status, Fields: w.group.Head()}, Payload: p.res.Body, Node: p.node}, nil
 }
 
-// roomOfAction is what most actions take, in bytes, beyond what the target of a request for the item's document alone takes.
-const roomOfAction = 64
+// roomOfAction is what most actions take, in bytes, beyond the document's id and the parameters.
+const roomOfAction = 96
 
 // sendAlone sends a request by itself. The other items don't wait for its item meanwhile.
 func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {

@@ -13,8 +13,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/outbound"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 	"optimist/retry"
@@ -402,7 +404,9 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 		defer g.Close()
 		g.Begin(3)
 		again := func(w *Way, id string) bool {
-			return w.Park(&upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/" + id), Body: []byte("{}")})
+			var op api.Op
+			api.Parse([]byte("PUT"), []byte("/shop/_doc/"+id), &op)
+			return w.Park(&outbound.Write{Op: &op, Query: op.Query}, []byte("{}"), doc.Numbers{}, false)
 		}
 		var busyErr error
 		busy, conflict := wayOf(g, "busy"), wayOf(g, "conflict")

@@ -8,6 +8,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/jsontext"
+	"optimist/internal/upstream"
 )
 
 // readAll reads all items of a bulk.
@@ -235,7 +236,9 @@ func TestRequestsBecomeItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := items[0].appendText(nil, c.method, []byte(c.target), []byte(c.body))
+		var q request
+		q.read(&upstream.Request{Method: c.method, Target: []byte(c.target), Body: []byte(c.body)})
+		got, ok := items[0].appendText(nil, &q)
 		if ok != (c.want != "") || ok && string(got) != strings.ReplaceAll(c.want, "|", "\n") {
 			t.Errorf("%s %s: %q, %v", c.method, c.target, got, ok)
 		}
@@ -258,7 +261,9 @@ func FuzzItems(f *testing.F) {
 				t.Fatalf("%q: %q and %q", before, it.Text, r.Rest())
 			}
 			method, target := it.Request()
-			again, ok := it.appendText(nil, method, target, it.Source)
+			var q request
+			q.read(&upstream.Request{Method: method, Target: target, Body: it.Source})
+			again, ok := it.appendText(nil, &q)
 			if !ok {
 				continue // it goes by itself
 			}

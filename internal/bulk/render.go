@@ -7,18 +7,34 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/upstream"
 	"optimist/internal/uri"
 )
 
-// appendText appends the text of an item that says the same as a request for its document alone. The request may have a guard that the
-// client didn't give, and another document. It reports false for a request that no item of a bulk can say.
-func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]byte, bool) {
+// request is what a request for an item's document alone says: the client's own, with a guard that the client may not have given, and
+// perhaps another document.
+type request struct {
+	kind  api.Kind
+	query []byte
+	guard doc.Numbers // beside those that the query names; zero: none
+	body  []byte
+}
+
+// read reads one that is sent.
+func (q *request) read(r *upstream.Request) {
 	var op api.Op
-	api.Parse([]byte(method), target, &op)
+	api.Parse([]byte(r.Method), r.Target, &op)
+	*q = request{kind: op.Kind, query: op.Query, body: r.Body}
+}
+
+// appendText appends the text of an item that says the same as a request for its document alone. It reports false for a request that no
+// item of a bulk can say.
+func (it *Item) appendText(dst []byte, q *request) ([]byte, bool) {
 	verb := it.Verb
-	switch op.Kind {
+	switch q.kind {
 	case api.Index, api.Create, api.Update, api.Delete:
-		verb = op.Kind.String()
+		verb = q.kind.String()
 	case api.IndexAuto:
 	default:
 		return dst, false
@@ -27,14 +43,18 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 	m := members{dst: dst, first: len(dst)}
 	it.appendNames(&m)
 	known := true
-	err := uri.EachParam(op.Query, func(name, value []byte) bool {
+	err := uri.EachParam(q.query, func(name, value []byte) bool {
 		known = it.appendParam(&m, string(name), string(value))
 		return known
 	})
 	if err != nil || !known {
 		return dst, false
 	}
-	it.appendPipeline(&m, op.Kind)
+	if q.guard.Known() {
+		m.number("if_seq_no", q.guard.SeqNo)
+		m.number("if_primary_term", q.guard.PrimaryTerm)
+	}
+	it.appendPipeline(&m, q.kind)
 	if rest := it.rest; len(rest) > 0 {
 		if len(m.dst) == m.first {
 			rest = rest[1:]
@@ -42,10 +62,10 @@ func (it *Item) appendText(dst []byte, method string, target, body []byte) ([]by
 		m.dst = append(m.dst, rest...)
 	}
 	dst = append(m.dst, "}}\n"...)
-	if op.Kind == api.Delete {
+	if q.kind == api.Delete {
 		return dst, true
 	}
-	return it.appendSource(dst, body)
+	return it.appendSource(dst, q.body)
 }
 
 // members writes the members of an object.
@@ -65,6 +85,11 @@ func (m *members) name(name string) {
 func (m *members) text(name, value string) {
 	m.name(name)
 	m.dst = gjson.AppendJSONString(m.dst, value)
+}
+
+func (m *members) number(name string, n int64) {
+	m.name(name)
+	m.dst = strconv.AppendInt(m.dst, n, 10)
 }
 
 func (m *members) raw(name, value string) {

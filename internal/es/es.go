@@ -51,16 +51,6 @@ type Doer interface {
 	Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error)
 }
 
-// Parker keeps the first try of a write until its answer is there, so that no goroutine has to wait for it.
-type Parker interface {
-	// Park keeps a request, of which it uses nothing after it returns. It reports false if it can't keep such a request.
-	Park(r *upstream.Request) bool
-	// Waits is called before the write waits for something else.
-	Waits()
-	// Received is what came of the request.
-	Received() (*upstream.Response, error)
-}
-
 // Caller is on whose behalf a call is made. A gateway in front of the engine may choose the tenant, or the cluster, by any field of a
 // request: so a call carries all of the client's, but for those that are about the client's own message (wire.IsOwn).
 type Caller struct {

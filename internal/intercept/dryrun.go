@@ -103,7 +103,7 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 		account.Skip(rules.Skipped(&a, ru))
 		return account, nil
 	}
-	defer func() { r.write = write.Request{} }()
+	defer r.endWrite()
 	reason, err := i.prepare(r, ru)
 	if err != nil {
 		return nil, err

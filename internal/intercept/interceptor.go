@@ -16,6 +16,7 @@ import (
 	"optimist/internal/journal"
 	"optimist/internal/learn"
 	"optimist/internal/obs"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -60,7 +61,7 @@ type Interceptor struct {
 	watcher *watch.Watcher
 
 	lineages *lineages // of what is observed
-	works    sync.Pool // of *work
+	works    sync.Pool // of *works
 }
 
 // New makes an Interceptor.
@@ -77,10 +78,14 @@ type request struct {
 	client.Request
 	keyed
 	write   write.Request
+	out     outbound.Room // of write
 	reading watch.Reading
 	tokens  fencing.Tokens  // of the locks under which its client works
 	journal journal.Journal // of one of them; nil: nothing is to be undone
 }
+
+// endWrite forgets the write: an idle connection holds no bodies.
+func (r *request) endWrite() { r.write, r.out = write.Request{}, outbound.Room{} }
 
 // of is an exchange's request.
 func (i *Interceptor) of(x *proxy.Exchange) *request {

@@ -188,7 +188,7 @@ func effectOf(a *idempotency.Answer) effect {
 // find answers a request that was begun before, and of which nobody has recorded the end: by the mark in its document.
 func (i *Interceptor) find(r *request) {
 	defer r.claim.Leave()
-	defer func() { r.write = write.Request{} }()
+	defer r.endWrite()
 	a, err := i.findMark(r)
 	switch {
 	case err == nil && a != nil:

@@ -68,7 +68,7 @@ var passedAuto = []wire.Field{outcomeField(&outcome.Outcome{Kind: outcome.Passed
 // perform has package write do a write that a rule takes.
 func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 	w := &r.write
-	defer func() { *w = write.Request{} }() // an idle connection holds no bodies
+	defer r.endWrite()
 	reason, err := i.prepare(r, ru)
 	switch {
 	case err != nil:
@@ -123,7 +123,7 @@ func showsDocument(w *write.Request) bool {
 // whole.
 func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err error) {
 	op, c, w := r.Op(), r.Client(), &r.write
-	*w = write.Request{Request: base.Request{Op: op, Fields: r.Fields(), Rule: ru}, Method: r.Head().Method,
+	*w = write.Request{Request: base.Request{Op: op, Fields: r.Fields(), Rule: ru}, Method: r.Head().Method, Room: &r.out,
 		WriteID: r.mark, Tokens: r.tokens, Journal: r.journal}
 	switch {
 	case c.Signed || r.SignedQuery():

@@ -15,18 +15,33 @@ import (
 	"optimist/internal/wire"
 )
 
-// Write is a client's write as it goes to the engine. It makes one request at a time, in room of its own: the next one takes its place.
+// Write is a client's write as it goes to the engine. It makes one request at a time: the next one takes its place.
 type Write struct {
+	*Room          // of the request; nil: it takes new memory
 	Op     *api.Op // as the client sent it
 	Fields []wire.Field
 	Client share.Client // whose places it takes
 
 	Method, Media []byte // Media is the Content-Type in place of the client's; nil: the client's
 	Path, Query   []byte // undecoded; the query without any guard
+}
 
+// Room is memory for a request, so that most of them allocate none. It is for one Write at a time.
+type Room struct {
 	request upstream.Request
 	fields  [10]wire.Field
 	text    [128]byte
+}
+
+// Parker keeps the first try of a write until its answer is there, so that no goroutine has to wait for it.
+type Parker interface {
+	// Park keeps what Guarded would return for w, of which it uses nothing after it returns. It reports false if it can't keep such a
+	// request.
+	Park(w *Write, body []byte, n doc.Numbers, create bool) bool
+	// Waits is called before the write waits for something else.
+	Waits()
+	// Received is what came of the request.
+	Received() (*upstream.Response, error)
 }
 
 // Guarded is the request with a body, in place of the revision n alone; the zero value is no guard. With create it makes a document only
@@ -52,7 +67,7 @@ func (w *Write) AsSent(method, body []byte, create, coded bool) *upstream.Reques
 	case create:
 		target = w.target(doc.Numbers{}, true)
 	case len(w.Op.Query) > 0:
-		target = append(append(append(w.text[:0], target...), '?'), w.Op.Query...)
+		target = append(append(append(w.room().text[:0], target...), '?'), w.Op.Query...)
 	}
 	r := w.start(method, target, body)
 	for _, f := range w.Fields {
@@ -67,7 +82,7 @@ func (w *Write) AsSent(method, body []byte, create, coded bool) *upstream.Reques
 func (w *Write) Retried(body []byte, retries int) *upstream.Request {
 	r := w.Guarded(body, doc.Numbers{}, false)
 	sep := byte('?')
-	t := append(w.text[:0], w.Op.Path...)
+	t := append(w.room().text[:0], w.Op.Path...)
 	if len(w.Op.Query) > 0 {
 		t, sep = append(append(t, '?'), w.Op.Query...), '&'
 	}
@@ -128,8 +143,16 @@ func Alike(a, b *Write) bool {
 }
 
 func (w *Write) start(method, target, body []byte) *upstream.Request {
-	w.request = upstream.Request{Method: wire.MethodString(method), Target: target, Body: body, Fields: w.fields[:0], Client: w.Client}
-	return &w.request
+	room := w.room()
+	room.request = upstream.Request{Method: wire.MethodString(method), Target: target, Body: body, Fields: room.fields[:0], Client: w.Client}
+	return &room.request
+}
+
+func (w *Write) room() *Room {
+	if w.Room == nil {
+		w.Room = new(Room)
+	}
+	return w.Room
 }
 
 var contentType = []byte("Content-Type")
@@ -140,7 +163,7 @@ func (w *Write) target(n doc.Numbers, create bool) []byte {
 	if create {
 		query = uri.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
 	}
-	t := append(w.text[:0], w.Path...)
+	t := append(w.room().text[:0], w.Path...)
 	sep := byte('?')
 	if len(query) > 0 {
 		t = append(append(t, sep), query...)

@@ -256,7 +256,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 			return nil, err
 		}
 	}
-	if a.mayPark() && first.req.Parker.Park(a.load.request()) {
+	if a.mayPark() && a.load.park() {
 		a.parked = true
 		return nil, base.ErrParked
 	}

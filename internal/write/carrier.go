@@ -28,12 +28,19 @@ type load struct {
 type single struct{ delivery.Sender }
 
 func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) {
-	return s.send(ctx, l.change, l.request())
+	body, create := l.outgoing()
+	return s.send(ctx, l.change, l.out.Guarded(body, l.guard, create))
 }
 
-// request is the client's request, with the load's body and guard put in.
-func (l *load) request() *upstream.Request {
-	body, create := l.body, !l.guard.Known() && !l.remove
+// park has the change's Parker keep the request, and reports whether it does.
+func (l *load) park() bool {
+	body, create := l.outgoing()
+	return l.req.Parker.Park(&l.out, body, l.guard, create)
+}
+
+// outgoing is the body that is sent. create says that there must be no document.
+func (l *load) outgoing() (body []byte, create bool) {
+	body, create = l.body, !l.guard.Known() && !l.remove
 	switch {
 	case l.remove:
 		body = l.req.Body
@@ -42,7 +49,7 @@ func (l *load) request() *upstream.Request {
 	case l.goesAsPart():
 		body = l.change.Part.UpdateBody(l.Op, l.req.Body, l.part, nil)
 	}
-	return l.out.Guarded(body, l.guard, create)
+	return body, create
 }
 
 // send sends a request of the change's, on the way that its request brings, if it does: what the engine rejects in a bulk the bulk sends

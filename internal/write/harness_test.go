@@ -22,6 +22,7 @@ import (
 	"optimist/internal/embedded"
 	"optimist/internal/es"
 	"optimist/internal/identity"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -92,7 +93,7 @@ type world struct {
 	rules  *rule.Set
 	read5  string        // a document as it was once
 	later  time.Duration // by how much the service's clock is ahead
-	parks  bool          // nobody waits for the answer to a first try: see es.Parker
+	parks  bool          // nobody waits for the answer to a first try: see outbound.Parker
 	parked func()        // is called while one is parked
 }
 
@@ -106,7 +107,8 @@ type parker struct {
 
 func (p *parker) Waits() { p.waits.Add(1) }
 
-func (p *parker) Park(r *upstream.Request) bool {
+func (p *parker) Park(w *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
+	r := w.Guarded(body, n, create)
 	p.request = upstream.Request{Method: r.Method, Target: bytes.Clone(r.Target), Body: bytes.Clone(r.Body)}
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"optimist/internal/base"
 	"optimist/internal/upstream"
 )
 
@@ -86,7 +85,7 @@ func TestAChangeThatWaitsForItsTurnTellsItsParker(t *testing.T) {
 	c := w.client("b")
 	c.read("1")
 	second := make(chan error, 1)
-	r := &Request{Request: base.Request{Parker: p}}
+	r := &Request{Parker: p}
 	go func() { second <- c.doRequest(t.Context(), r, "PUT", "/shop/_doc/1", []byte(`{"n":2}`)).err }()
 	w.waiting(1)
 	close(hold)

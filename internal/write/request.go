@@ -76,7 +76,8 @@ var (
 func (c *change) read(r *Request, s *Service) (err error) {
 	*c = change{req: r,
 		Search: base.Search{Question: base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}},
-		out:    outbound.Write{Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path, Query: r.Op.Query}}
+		out: outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
+			Query: r.Op.Query}}
 	c.intents = apply.Write{Search: &c.Search, Means: &s.means, Method: r.Method}
 	if r.Op.Kind == api.Delete {
 		c.Sent = nil
@@ -95,6 +96,8 @@ type Request struct {
 	Body         []byte              // as sent, without transfer coding
 	Route        session.Credentials // stands for where the request goes: only those that are equal in it share a write
 	Background   bool
+	Room         *outbound.Room  // of the request to the engine; nil: it takes new memory
+	Parker       outbound.Parker // keeps the first try while its answer is waited for, where it can; nil: whoever sends the write waits
 	// Client is the one that conflicts are learnt of. Nil: nothing is learnt of this client.
 	Client learn.Client
 	// Reason says why nothing can guard the write (its request is signed, say). It is forwarded unchanged then, and the outcome names the
