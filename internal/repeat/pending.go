@@ -99,8 +99,8 @@ func (a *Attempt) Follow(f *Pending, now int64) <-chan struct{} {
 	return nil
 }
 
-// Start counts a write as in flight until End. The table keeps the strings of k.
-func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
+// Start counts a write as in flight until End. It returns the writes among which that is. The table keeps the strings of k.
+func (fs *PendingTable[K]) Start(k K, d PendingWrite) *Pending {
 	f := fs.of[k]
 	if f == nil {
 		if n := len(fs.idle); n > 0 {
@@ -114,12 +114,12 @@ func (fs *PendingTable[K]) Start(k K, d PendingWrite) {
 		fs.of[k] = f
 	}
 	f.writes = append(f.writes, d)
+	return f
 }
 
-// End counts a write as no longer in flight, and wakes the writes that wait for its end. It returns the repeat that waits for this write;
-// nil: there is none.
-func (fs *PendingTable[K]) End(k K, d PendingWrite) (repeat *Attempt) {
-	f := fs.of[k]
+// End counts a write as no longer in flight, and wakes the writes that wait for its end. f is what Start has returned for the write. End
+// returns the repeat that waits for this write; nil: there is none.
+func (fs *PendingTable[K]) End(f *Pending, k K, d PendingWrite) (repeat *Attempt) {
 	if i := slices.Index(f.writes, d); i >= 0 {
 		f.writes = slices.Delete(f.writes, i, i+1)
 	}

@@ -10,6 +10,7 @@ import (
 // copies of those that are given back.
 type claim struct {
 	store *Store
+	sh    *shard // of key
 	key   viewcache.Key
 	// network is where the write comes from.
 	network identity.Network
@@ -27,6 +28,7 @@ type claim struct {
 	// outcomeUnknown says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
 	outcomeUnknown bool
 
+	pending *repeat.Pending // the writes in flight of which it is one; nil: it isn't
 	series  *Series         // that learns what the write leaves; nil: it is alone
 	attempt *repeat.Attempt // nil: nobody looks for repeats of it
 	guessed bool            // the base is one of several candidates

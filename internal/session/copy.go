@@ -62,8 +62,8 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 		return Base{}
 	}
 	k := viewcache.KeyOf(sess, ref.Clone())
-	b := Base{claim: claim{store: s, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
 	sh := s.shard(k)
+	b := Base{claim: claim{store: s, sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.startPending(&b.claim)

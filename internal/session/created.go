@@ -22,7 +22,7 @@ func (b *Base) Made() (made [][]byte) {
 	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {
 		return nil
 	}
-	sh, now := c.store.shard(c.key), c.store.clock()
+	sh, now := c.sh, c.store.clock()
 	gone := c.store.find(c.key.Ref.Index, c.key.Session.Credentials(), now).Gone()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

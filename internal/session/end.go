@@ -36,7 +36,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
-		b.unanswered = pendingAnswer{c.store.shard(c.key), unanswered}
+		b.unanswered = pendingAnswer{c.sh, unanswered}
 	}
 	if renewed {
 		c.store.notes.DropIndex(c.key.Ref.Index, c.store.clock())
@@ -51,7 +51,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	if c.leavesBase {
 		stored, sent = c.store.bodies(a, ix, now)
 	}
-	k, sh := c.key, c.store.shard(c.key)
+	k, sh := c.key, c.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
@@ -83,7 +83,11 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 		sh.Lose(k, c.network, ReasonEvicted)
 		return nil, renewed
 	}
-	e = sh.Put(k, c.network, gone, c.since, now)
+	if e == nil || renewed {
+		e = sh.Put(k, c.network, gone, c.since, now)
+	} else {
+		sh.Use(e, c.network)
+	}
 	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.tickets.Load())
 	if !deleted && !k.Session.IsNamed() {
 		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
@@ -116,7 +120,7 @@ func (b *Base) Release() {
 	}
 	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim is in another series, or in none
 	s, now := c.store, c.store.clock()
-	ix, sh := s.find(c.key.Ref.Index, c.key.Session.Credentials(), now), s.shard(c.key)
+	ix, sh := s.find(c.key.Ref.Index, c.key.Session.Credentials(), now), c.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)

@@ -169,11 +169,9 @@ func (s *Store) MayHaveBase(sess Session, ref doc.Ref) bool {
 	if sess.InTrace() && s.MayHaveBase(sess.Written(), ref) {
 		return true
 	}
-	sh, e, _, now := s.open(sess, ref)
-	defer sh.mu.Unlock()
-	if e != nil {
-		return true
-	}
 	k := viewcache.KeyOf(sess, ref)
-	return sh.pending.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, now)
+	sh := s.shard(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.Peek(k) != nil || sh.pending.Of(k) != nil || sh.Lost(k, nil) != ReasonNone || sh.Noted(&k, s.clock())
 }

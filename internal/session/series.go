@@ -95,10 +95,12 @@ func (s *Series) last(ref doc.Ref) *left {
 // TakeNext is Take for a write of a series: what the write before it has left is its base. If that isn't known, TakeNext is Take. It also
 // recognises a repeat of a write that another request has sent.
 func (s *Store) TakeNext(ctx context.Context, sess Session, ref doc.Ref, series *Series, sent []byte) (Base, error) {
-	t := s.selection(sess, ref, sent)
-	if t.after = series.last(ref); t.after == nil {
+	after := series.last(ref)
+	if after == nil {
 		return s.Take(ctx, sess, ref, sent)
 	}
+	t := s.selection(sess, ref, sent)
+	t.after = after
 	b, err := t.take(ctx)
 	if err == nil && sess.InTrace() {
 		if thread := sess.Written(); t.wroteInTrace(thread) {

@@ -38,10 +38,12 @@ func newShard(s *Store, bound int64) *shard {
 }
 
 // startPending counts the write of c as in flight, until endPending. The strings of c's key are the store's own.
-func (sh *shard) startPending(c *claim) { sh.pending.Start(c.key, c.departure()) }
+func (sh *shard) startPending(c *claim) { c.pending = sh.pending.Start(c.key, c.departure()) }
 
 // endPending counts c's write as no longer in flight. It returns the repeat that waits for it; nil if there is none.
-func (sh *shard) endPending(c *claim) *repeat.Attempt { return sh.pending.End(c.key, c.departure()) }
+func (sh *shard) endPending(c *claim) *repeat.Attempt {
+	return sh.pending.End(c.pending, c.key, c.departure())
+}
 
 // handOver reserves the base of a first try for its repeat r. c is the claim that the first try gives back. The claim stays in flight until
 // r takes it, so that no other write takes the base or misses it.

@@ -84,7 +84,7 @@ func (t *selection) endWait() {
 // try returns a base, or a channel to wait for.
 func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
-	b.claim = claim{store: t.s, key: t.k, network: t.network, since: t.s.Epoch()}
+	b.claim = claim{store: t.s, sh: t.sh, key: t.k, network: t.network, since: t.s.Epoch()}
 	t.ix = t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
 	if !t.s.dryRun {
 		giveUp(t.ix)
