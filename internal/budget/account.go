@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Account is what one request has taken. A connection has one for all its requests: End gives everything back, so that no request can
@@ -13,10 +14,11 @@ type Account struct {
 	findOwner func() Owner
 	whole     *Account // of which this one is a part: see Part; nil: it is taken from the budget
 
-	mu      sync.Mutex
-	owner   Owner // once charged isn't zero
-	taken   int64 // what the request holds, with what is free
-	charged int64 // what of it is taken from the budget
+	taken atomic.Int64 // what the request holds, with what is free
+
+	mu      sync.Mutex // locked while taken changes
+	owner   Owner      // once charged isn't zero
+	charged int64      // what of taken is taken from the budget
 }
 
 // Open makes the zero Account one of b. owner is called when a request takes more than is free, while that request is under way. A nil b
@@ -34,10 +36,10 @@ func (a *Account) Take(n int64) error {
 		if err := a.whole.Take(n); err != nil {
 			return err
 		}
-	} else if err := a.charge(a.taken + n - Free - a.charged); err != nil {
+	} else if err := a.charge(a.taken.Load() + n - Free - a.charged); err != nil {
 		return err
 	}
-	a.taken += n
+	a.taken.Add(n)
 	return nil
 }
 
@@ -64,34 +66,30 @@ func (a *Account) Mark() int64 {
 	if a == nil {
 		return 0
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.taken
+	return a.taken.Load()
 }
 
 // Cut gives back what was taken since the mark. It is for work that is done several times, one after the other, with nobody else at work
 // on the account meanwhile.
 func (a *Account) Cut(mark int64) {
-	if a == nil {
+	if a == nil || a.taken.Load() <= mark { // most work takes nothing
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.taken > mark {
-		a.give(a.taken - mark)
-	}
+	a.give(a.taken.Load() - mark)
 }
 
 // give gives n bytes back. It is called with mu locked.
 func (a *Account) give(n int64) {
-	a.taken -= n
+	a.taken.Add(-n)
 	if a.whole != nil {
 		a.whole.mu.Lock()
 		defer a.whole.mu.Unlock()
 		a.whole.give(n)
 		return
 	}
-	if over := a.charged - max(a.taken-Free, 0); over > 0 {
+	if over := a.charged - max(a.taken.Load()-Free, 0); over > 0 {
 		a.b.give(a.owner, over)
 		a.charged -= over
 	}

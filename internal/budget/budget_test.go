@@ -147,7 +147,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 			var held int64
 			for _, a := range accounts {
-				held += max(a.taken-Free, 0)
+				held += max(a.taken.Load()-Free, 0)
 			}
 			if b.Used() != held || held > b.Limit() {
 				t.Fatalf("%d are taken, %d are held", b.Used(), held)
