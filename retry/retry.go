@@ -53,7 +53,11 @@ func (e *ExhaustedError) Unwrap() error { return e.Last }
 // a conflict: Do returns it at once, because the write may have been applied. When ctx ends while Do waits, nothing is in
 // flight, and the context's error is returned.
 func Do(ctx context.Context, p Policy, attempt func(ctx context.Context, n int) error) error {
-	start := time.Now()
+	return DoSince(ctx, p, time.Now(), attempt)
+}
+
+// DoSince is Do, and goes on with what began at start: MaxElapsed counts from there.
+func DoSince(ctx context.Context, p Policy, start time.Time, attempt func(ctx context.Context, n int) error) error {
 	err := attempt(ctx, 1)
 	if !errors.Is(err, doc.ErrConflict) {
 		return err

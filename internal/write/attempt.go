@@ -40,10 +40,11 @@ type attempt struct {
 	source       source
 	early        bool // cur was read before the first try, to make a write from: nothing is decided by it
 	doubt        doubt.Record
-	load         load            // of the last try
-	body         []byte          // the document of load, without marks
-	changes      int             // how many changes the last fold has put into the document
-	until        time.Time       // no try begins later, if the policy has a limit
+	load         load   // of the last try
+	body         []byte // the document of load, without marks
+	changes      int    // how many changes the last fold has put into the document
+	policy       retry.Policy
+	began        time.Time
 	parked       bool            // the first try waits for its answer: see Parker
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
 	budgetLevel  int64           // what the leader's request held before the first try
@@ -121,7 +122,7 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		ctx, cancel = intake.Outlive(ctx)
 		defer cancel()
 	}
-	a, _ := s.attempts.Get().(*attempt)
+	a := &b.Members[0].lead
 	*a = attempt{s: s, batch: b, open: b.Members}
 	if len(b.Members) > 1 {
 		a.open = slices.Clone(b.Members) // a change that leaves a.open stays a member
@@ -142,19 +143,14 @@ func (s *Service) leaveBatch(a *attempt) {
 	for _, c := range a.batch.Members { // before any of them has its answer: then their memory may belong to other requests
 		s.reportCollision(c)
 	}
-	*a = attempt{}
-	s.attempts.Put(a)
 }
 
 func (a *attempt) do(ctx context.Context) {
-	p := a.open[0].policy()
 	if !a.parked {
-		a.budgetLevel, a.until = budget.Of(ctx).Mark(), time.Now().Add(p.MaxElapsed)
+		a.budgetLevel, a.policy, a.began = budget.Of(ctx).Mark(), a.open[0].policy(), time.Now()
 		a.start(ctx)
-	} else if p.MaxElapsed > 0 {
-		p.MaxElapsed = max(time.Until(a.until), 1)
 	}
-	err := retry.Do(ctx, p, a.try)
+	err := retry.DoSince(ctx, a.policy, a.began, a.try)
 	switch {
 	case a.parked:
 		return

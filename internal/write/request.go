@@ -55,6 +55,7 @@ type change struct {
 	barred bool // the locks refuse it
 
 	parked *attempt // its first try waits for the engine's answer; nil: none does
+	lead   attempt  // that on its batch, if it leads
 
 	// What its client gets: settle.
 	answer *respond.Answer

@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"optimist/internal/apply"
@@ -88,7 +87,6 @@ type Service struct {
 	letters   undeliverable.Letters
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
-	attempts  *sync.Pool // of *attempt
 	events    Events
 	log       *slog.Logger
 }

@@ -8,7 +8,6 @@ package write
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"optimist/internal/api"
@@ -36,8 +35,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
-		means: apply.Means{Observer: apply.Unobserved{}, Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters,
-		attempts: &sync.Pool{New: func() any { return &attempt{} }}}
+		means: apply.Means{Observer: apply.Unobserved{}, Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
