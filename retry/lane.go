@@ -111,7 +111,7 @@ type Lanes[M any] struct {
 	limit int
 	epoch atomic.Uint64 // counts DropGuesses: what was remembered in an earlier epoch is void
 	seed  maphash.Seed
-	slots [256]laneSlot[M]
+	slots [1024]laneSlot[M]
 	pool  sync.Pool
 }
 

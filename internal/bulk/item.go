@@ -531,7 +531,8 @@ var repeated = append(shared[:], "filter_path")
 
 // Request returns the method and the target of a request for the item's document alone.
 func (it *Item) Request() (method string, target []byte) {
-	t := uri.AppendSegment([]byte("/"), it.Index)
+	room := len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
+	t := uri.AppendSegment(append(make([]byte, 0, room), '/'), it.Index)
 	typed := it.typed()
 	endpoint := "_doc"
 	method = "PUT"
