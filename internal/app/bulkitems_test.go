@@ -213,7 +213,7 @@ func (w *world) oneByOne(ask func(method, target, body string) answer, text stri
 			return string(account.Append(nil))
 		}
 		method, target := it.Request()
-		one := ask(method, string(target), string(it.Source))
+		one := ask(string(method), string(target), string(it.Source))
 		did := items[k].Get(it.Verb)
 		if did.Get("status").Int() != int64(one.Status) || did.Get("result").Str != gjson.Get(one.Body, "result").Str ||
 			did.Get("error.type").Str != gjson.Get(one.Body, "error.type").Str || did.Get("_version").Int() != gjson.Get(one.Body, "_version").Int() {

@@ -84,16 +84,18 @@ const (
 
 // parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
-	text    []byte
-	at      int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
-	res     Result
-	node    string // that answered
-	err     error
-	done    chan struct{} // closed when res or err is there
-	unowned bool          // no goroutine is at work on its item
-	asIs    bool          // the client gets the engine's element as it stands
-	once    bool          // it isn't sent again after a rejection
-	id      string        // of its document; "": the engine makes one
+	text []byte
+	at   int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
+	res  Result
+	node string // that answered
+	// response has room for what Received returns; nil: it takes memory of its own.
+	response *upstream.Response
+	err      error
+	done     chan struct{} // closed when res or err is there
+	unowned  bool          // no goroutine is at work on its item
+	asIs     bool          // the client gets the engine's element as it stands
+	once     bool          // it isn't sent again after a rejection
+	id       string        // of its document; "": the engine makes one
 	// resume goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
 	resume func()
 	ended  bool // resume is called, or about to be
@@ -264,7 +266,12 @@ func (w *Way) Received() (*upstream.Response, error) {
 	}
 	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by. One of them may be a
 	// request of its own, whose answer needs the engine's fields.
-	return &upstream.Response{Head: wire.Head{Status: p.res.Status, Fields: w.group.Head()}, Payload: p.res.Body, Node: p.node}, nil
+	r := p.response
+	if r == nil {
+		r = new(upstream.Response)
+	}
+	r.Status, r.Fields, r.Payload, r.Node = p.res.Status, w.group.Head(), p.res.Body, p.node
+	return r, nil
 }
 
 // roomOfAction is what most actions take, in bytes, beyond the document's id and the parameters.
@@ -504,9 +511,16 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 			whole = of.readAll(writes)
 		}
 	}
-	for _, w := range writes {
-		if w.node = res.Node; !whole {
+	var responses []upstream.Response
+	for k, w := range writes {
+		switch w.node = res.Node; {
+		case !whole:
 			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
+		case !w.asIs:
+			if len(responses) == 0 {
+				responses = make([]upstream.Response, len(writes)-k)
+			}
+			w.response, responses = &responses[0], responses[1:]
 		}
 	}
 	g.mu.Lock()

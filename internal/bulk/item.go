@@ -529,22 +529,25 @@ const noPipeline = "_none"
 // repeated are all parameters that count for each item: the shared ones, and filter_path, by which the answer to each item is filtered.
 var repeated = append(shared[:], "filter_path")
 
+// The methods of requests for one document.
+var methodPut, methodPost, methodDelete = []byte("PUT"), []byte("POST"), []byte("DELETE")
+
 // Request returns the method and the target of a request for the item's document alone.
-func (it *Item) Request() (method string, target []byte) {
+func (it *Item) Request() (method, target []byte) {
 	room := len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
 	t := uri.AppendSegment(append(make([]byte, 0, room), '/'), it.Index)
 	typed := it.typed()
 	endpoint := "_doc"
-	method = "PUT"
+	method = methodPut
 	switch it.Kind {
 	case api.Create:
 		endpoint = "_create"
 	case api.Update:
-		method, endpoint = "POST", "_update"
+		method, endpoint = methodPost, "_update"
 	case api.Delete:
-		method = "DELETE"
+		method = methodDelete
 	case api.IndexAuto:
-		method = "POST"
+		method = methodPost
 	}
 	if typed {
 		t = uri.AppendSegment(append(t, '/'), it.Type)

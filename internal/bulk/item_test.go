@@ -75,8 +75,8 @@ func TestItemsBecomeRequests(t *testing.T) {
 		}
 		method, target := items[0].Request()
 		var op api.Op
-		api.Parse([]byte(method), target, &op)
-		if method != c.method || string(target) != c.target || op.Kind != c.kind || items[0].Kind != c.kind {
+		api.Parse(method, target, &op)
+		if string(method) != c.method || string(target) != c.target || op.Kind != c.kind || items[0].Kind != c.kind {
 			t.Errorf("%s: %s %s, which is %s; want %s %s", c.text, method, target, op.Kind, c.method, c.target)
 		}
 	}
@@ -262,7 +262,7 @@ func FuzzItems(f *testing.F) {
 			}
 			method, target := it.Request()
 			var q request
-			q.read(&upstream.Request{Method: method, Target: target, Body: it.Source})
+			q.read(&upstream.Request{Method: string(method), Target: target, Body: it.Source})
 			again, ok := it.appendText(nil, &q)
 			if !ok {
 				continue // it goes by itself

@@ -563,13 +563,13 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 		}
 	}()
 	method, target := it.Request()
-	api.Parse([]byte(method), target, &it.work.op)
+	api.Parse(method, target, &it.work.op)
 	it.work.way.Open(&b.group, &it.Item, turns)
 	c := b.r.Client()
-	*w = write.Request{
-		Request: base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
-			Realm: c.Realm, Way: &it.work.way, Series: it.series},
-		Method: []byte(method), Body: it.Source, Route: c.Route, Background: background(b.fields, it.rule), Client: &b.r.Request, Piped: it.Piped}
+	w.Request = base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
+		Realm: c.Realm, Way: &it.work.way, Series: it.series}
+	w.Method, w.Body, w.Route, w.Client, w.Piped = method, it.Source, c.Route, &b.r.Request, it.Piped
+	w.Background = background(b.fields, it.rule)
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}
 	}

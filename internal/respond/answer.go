@@ -54,7 +54,8 @@ func FromEngine(res *upstream.Response) *Answer { return new(Answer).FromEngine(
 
 // FromEngine is the function of that name for an Answer that takes no new memory: nobody may use what it was before.
 func (a *Answer) FromEngine(res *upstream.Response) *Answer {
-	*a = Answer{Status: res.Status, Body: res.Payload, source: res}
+	*a = Answer{}
+	a.Status, a.Body, a.source = res.Status, res.Payload, res
 	a.Fields = res.EndToEnd(a.fields[:0])
 	kept := a.Fields[:0]
 	for _, f := range a.Fields {

@@ -99,7 +99,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference, v.FromNothing = a.differs(), c.kind == KindAbsent
 	sh.See(e, v, stored, sent)
-	c.series.see(left{View: e.View, sent: sent, stored: stored})
+	c.series.see(&e.View, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, c.network, gone, c.since, now)
 		sh.See(copied, v, stored, sent)
@@ -157,7 +157,7 @@ func (b *Base) EngineMerged(rev doc.Revision) {
 	if rev.Known() {
 		v := viewcache.View{Sight: viewcache.Sight{Numbers: rev.Numbers, Version: rev.Version, At: now}}
 		v.Difference = rev.Numbers != l.Numbers && rev.Version != l.Version+1
-		l.series.see(left{View: v, sent: l.made})
+		l.series.see(&v, l.made, nil)
 	}
 	if !l.read {
 		return

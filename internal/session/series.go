@@ -62,10 +62,10 @@ func (s *Series) End(applied, unknown bool) {
 }
 
 // see notes what the write under way has left.
-func (s *Series) see(l left) {
+func (s *Series) see(v *viewcache.View, sent, stored []byte) {
 	if s != nil {
 		s.seen = true
-		s.put(&l)
+		s.put(&left{View: *v, sent: sent, stored: stored})
 	}
 }
 

@@ -123,7 +123,8 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		defer cancel()
 	}
 	a := &b.Members[0].lead
-	*a = attempt{s: s, batch: b, open: b.Members}
+	*a = attempt{}
+	a.s, a.batch, a.open = s, b, b.Members
 	if len(b.Members) > 1 {
 		a.open = slices.Clone(b.Members) // a change that leaves a.open stays a member
 	}

@@ -75,11 +75,11 @@ var (
 
 // read reads the request. The error is the client's to mend.
 func (c *change) read(r *Request, s *Service) (err error) {
-	*c = change{req: r,
-		Search: base.Search{Question: base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}},
-		out: outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
-			Query: r.Op.Query}}
-	c.intents = apply.Write{Search: &c.Search, Means: &s.means, Method: r.Method}
+	*c = change{} // in place: a literal with values would be copied, and a change is large
+	c.req, c.Question = r, base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}
+	c.out = outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
+		Query: r.Op.Query}
+	c.intents.Search, c.intents.Means, c.intents.Method = &c.Search, &s.means, r.Method
 	if r.Op.Kind == api.Delete {
 		c.Sent = nil
 	}
