@@ -63,21 +63,25 @@ func bulkEngine(b *testing.B, items int) string {
 	})
 }
 
-// BenchmarkBulk is a bulk of 1,000 items through the door, over sockets: passed on, of an index without a rule, looked at, and guarded. The
-// time includes the client's and the engine's.
+// BenchmarkBulk is a bulk of 1,000 items through the door, over sockets: passed on, of an index without a rule, looked at, and guarded,
+// whole documents and parts of them. The time includes the client's and the engine's.
 func BenchmarkBulk(b *testing.B) {
 	const items = 1000
-	var text bytes.Buffer
+	var documents, parts bytes.Buffer
 	var names []string
 	for i := range items {
 		names = append(names, strconv.Itoa(i))
-		fmt.Fprintf(&text, "{\"index\":{\"_id\":\"%d\"}}\n{\"name\":\"a small document\",\"stock\":#########,\"tags\":[\"a\",\"b\"]}\n", i)
+		fmt.Fprintf(&documents, "{\"index\":{\"_id\":\"%d\"}}\n{\"name\":\"a small document\",\"stock\":#########,\"tags\":[\"a\",\"b\"]}\n", i)
+		fmt.Fprintf(&parts, "{\"update\":{\"_id\":\"%d\"}}\n{\"doc\":{\"stock\":#########}}\n", i)
 	}
-	for _, way := range []string{"Passed", "Free", "Looked", "Guarded"} {
+	for _, way := range []string{"Passed", "Free", "Looked", "Guarded", "Parts"} {
 		b.Run(way, func(b *testing.B) {
 			c := behind(b, bulkEngine(b, items), way != "Passed")
-			session := ""
-			if way == "Guarded" {
+			session, text, guarded := "", documents, way == "Guarded" || way == "Parts"
+			if way == "Parts" {
+				text = parts
+			}
+			if guarded {
 				session = "Optimist-Session: thread\r\n"
 			}
 			index := "shop"
@@ -108,14 +112,14 @@ func BenchmarkBulk(b *testing.B) {
 				return send(append(head[:len(head):len(head)], body...))
 			}
 			ids := `{"ids":["` + strings.Join(names, `","`) + `"]}`
-			if way == "Guarded" {
+			if guarded {
 				send(fmt.Appendf(nil, "POST /shop/_mget HTTP/1.1\r\nHost: h\r\nAuthorization: Basic YTpi\r\n%sContent-Type: application/json\r\n"+
 					"Content-Length: %d\r\n\r\n%s", session, len(ids), ids))
 			}
 			b.ReportAllocs()
 			before := processorTime()
 			for b.Loop() {
-				if got := bulk(); way == "Guarded" && got != "guarded;items=1000;guarded=1000" {
+				if got := bulk(); guarded && got != "guarded;items=1000;guarded=1000" {
 					b.Fatal(got)
 				}
 			}
