@@ -12,6 +12,7 @@ type claim struct {
 	store *Store
 	sh    *shard // of key
 	key   viewcache.Key
+	entry *viewcache.Entry // of key, when the base was taken; nil: there was none
 	// network is where the write comes from.
 	network identity.Network
 	since   Epoch

@@ -55,7 +55,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
-	e := sh.Get(k, gone, now)
+	e := sh.Again(c.entry, k, gone, now)
 	if e != nil { // a lost base, too, serves one write only
 		e.Lost = ReasonNone
 	} else {

@@ -119,7 +119,7 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		}
 	}
 	t.sh.startPending(c)
-	if e != nil {
+	if c.entry = e; e != nil {
 		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
 	}
 }

@@ -94,6 +94,19 @@ func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {
 	if !ok {
 		return nil
 	}
+	return m.use(e, gone, now)
+}
+
+// Again is Get for a key of which e was the entry a while ago. e may be nil.
+func (m *Memory) Again(e *Entry, k Key, gone indexstate.Epoch, now int64) *Entry {
+	if e == nil || e.leaves {
+		return m.Get(k, gone, now)
+	}
+	return m.use(e, gone, now)
+}
+
+// use drops what is too old of an entry. It returns nil if that is all of it.
+func (m *Memory) use(e *Entry, gone indexstate.Epoch, now int64) *Entry {
 	if e.epoch < gone {
 		m.Forget(e, Index)
 		return nil
