@@ -1,12 +1,10 @@
 package api
 
 import (
-	"slices"
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
 	"optimist/internal/doc"
+	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 )
 
@@ -52,5 +50,10 @@ func ReadGuard(query []byte) (n doc.Numbers, found bool) {
 // GuardsItself reports whether the body of an _update has if_seq_no or if_primary_term. OpenSearch takes them there, and doesn't try such
 // an _update again.
 func GuardsItself(update []byte) bool {
-	return slices.ContainsFunc(gjson.GetManyBytes(update, "if_seq_no", "if_primary_term"), gjson.Result.Exists)
+	for s := jsontext.Scan(update); s.Next(); {
+		if s.IsObject() && (s.Named("if_seq_no") || s.Named("if_primary_term")) {
+			return true
+		}
+	}
+	return false
 }

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
-	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
@@ -106,10 +106,10 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room
 	if wire.Value(fields, "content-type") == nil {
 		p.Media = respond.JSON.Value
 	}
-	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
-		ok = p.member(k.Str, v) || onlyNew && p.scriptMember(k.Str, v)
-		return ok
-	})
+	for s := jsontext.Scan(body); ok && s.Next(); {
+		name, _ := s.PlainName()
+		ok = p.member(name, slices.Clip(s.Text())) || onlyNew && p.scriptMember(name, s.Text())
+	}
 	if !ok || p.Edit == nil {
 		return nil, nil, false
 	}
@@ -121,25 +121,26 @@ func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room
 	return p, refusal, true
 }
 
-// member reads one member of an _update's body.
-func (p *Request) member(name string, v gjson.Result) bool {
-	flag := v.Type == gjson.True || v.Type == gjson.False
+// member reads one member of an _update's body, of which it keeps the value.
+func (p *Request) member(name string, value []byte) bool {
+	object, yes := value[0] == '{', string(value) == "true"
+	flag := yes || string(value) == "false"
 	switch name {
 	case "doc":
 		alone := p.Edit == nil // and no script
-		p.Edit, p.Incoming = intent.Part(v.Raw), []byte(v.Raw)
-		return v.IsObject() && alone
+		p.Edit, p.Incoming = intent.Part(value), value
+		return object && alone
 	case "upsert":
-		p.Initial = []byte(v.Raw)
-		return v.IsObject()
+		p.Initial = value
+		return object
 	case "doc_as_upsert":
-		p.Upsert = v.Bool()
+		p.Upsert = yes
 		return flag
 	case "detect_noop":
-		p.WriteUnchanged = !v.Bool()
+		p.WriteUnchanged = !yes
 		return flag
 	case "_source":
-		p.Shows, p.ShowsByBody = respond.All(v.Bool()), true
+		p.Shows, p.ShowsByBody = respond.All(yes), true
 		return flag
 	}
 	return false
@@ -147,7 +148,7 @@ func (p *Request) member(name string, v gjson.Result) bool {
 
 // scriptMember reads the members of an _update's body that concern its script, which isn't run where there is no document, unless
 // it asks for that.
-func (p *Request) scriptMember(name string, v gjson.Result) bool {
+func (p *Request) scriptMember(name string, value []byte) bool {
 	switch name {
 	case "script":
 		if p.Edit != nil {
@@ -156,7 +157,7 @@ func (p *Request) scriptMember(name string, v gjson.Result) bool {
 		p.Edit, p.Incoming = intent.Part("{}"), []byte("{}")
 		return true
 	case "scripted_upsert":
-		return v.Type == gjson.False
+		return string(value) == "false"
 	}
 	return false
 }

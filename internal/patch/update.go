@@ -41,8 +41,10 @@ func (p *Request) UpdateBody(op *api.Op, body []byte, part intent.Part, first []
 // Upserts reports whether an _update makes the document where there is none, as far as its body can be read.
 func Upserts(op *api.Op, body []byte) bool {
 	_, upserts := uri.Param(op.Query, "doc_as_upsert")
-	v := gjson.GetManyBytes(body, "upsert", "doc_as_upsert")
-	return upserts || v[0].Exists() || v[1].Bool()
+	for s := jsontext.Scan(body); !upserts && s.IsObject() && s.Next(); {
+		upserts = s.Named("upsert") || s.Named("doc_as_upsert") && gjson.ParseBytes(s.Text()).Bool()
+	}
+	return upserts
 }
 
 // RunsScript reports whether the body of an _update, which is JSON, has a script: run twice, it may count twice. A body that can't be
