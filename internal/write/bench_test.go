@@ -11,6 +11,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/learn"
+	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/session"
@@ -60,7 +61,7 @@ func benchRequest(b *testing.B, more ...wire.Field) *Request {
 	op := &api.Op{}
 	api.Parse([]byte("PUT"), []byte("/shop/_doc/1"), op)
 	return &Request{
-		Method: []byte("PUT"), Body: []byte(benchSent),
+		Method: []byte("PUT"), Body: []byte(benchSent), Room: new(outbound.Room),
 		Request: base.Request{
 			Op: op, Rule: set.Match("shop", op.Kind), Session: identity.Named(session.Credentials{1}, []byte("thread")),
 			Fields: append([]wire.Field{
