@@ -31,7 +31,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 	case e.Recollection.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
 		return false
 	}
-	if t.maybeEarlier = isRecent(e, t.Sent); t.maybeEarlier {
+	if t.maybeEarlier = t.isRecent(e); t.maybeEarlier {
 		return false
 	}
 	if !t.s.dryRun {

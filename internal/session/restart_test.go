@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"optimist/internal/doc"
@@ -165,6 +166,46 @@ func TestAnOlderRevisionThatAWriteHoldsIsNotItsBase(t *testing.T) {
 	put(`{"n":3,"a":1,"first":1}`, 6, `{"n":3,"a":1,"first":1}`, 5)
 	put(`{"n":3,"a":1,"second":1}`, 7, `{"n":4,"a":1,"first":1,"second":1}`, 5)
 	put(`{"n":4,"a":1,"first":2}`, 8, `{"n":5,"a":1,"first":2,"second":1}`, 6)
+}
+
+// TestWhatIsReadWhileAWriteWaitsIsNotItsBase: a client sends again what it had made before the start. While that waits for others' writes,
+// all that it may have been made from is read once more, and used up. What is left is another client's.
+func TestWhatIsReadWhileAWriteWaitsIsNotItsBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const before = `{"list":["entry 1"]}`
+		p := newProcesses(t)
+		s := p.next()
+		s.Read(pool, ref, rev(4, `{"list":[]}`), s.Epoch())
+		s.Read(pool, ref, rev(5, before), s.Epoch())
+		s = p.next()
+		s.o.Rank = rank.Likeliest
+		read := func() { s.Read(pool, ref, rev(5, before), s.Epoch()) }
+		with := func(entry string) []byte { return []byte(`{"list":["entry 1","` + entry + `"]}`) }
+		bases := map[string]Base{}
+		write := func(entry string) { bases[entry] = take(t, s, pool, string(with(entry))) }
+		read()
+		read() // two clients have it in hand: the session is shared
+		write("entry 2")
+		write("entry 3")
+		var late Base
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			late, _ = s.Take(t.Context(), pool, ref, with("entry 4"))
+		}()
+		synctest.Wait()
+		read()
+		write("entry 5")
+		n, stored := int64(5), `"entry 1"`
+		for _, entry := range []string{"entry 2", "entry 3", "entry 5"} {
+			n++
+			stored += `,"` + entry + `"`
+			b := bases[entry]
+			b.Commit(Ack{Stored: rev(n, `{"list":[`+stored+`]}`), Sent: with(entry)})
+		}
+		<-done
+		wantRecollection(t, late, KindRead, num(4))
+	})
 }
 
 func TestRefusalsForWhatIsRecalledAreBounded(t *testing.T) {
