@@ -101,9 +101,14 @@ func Parse(method, target []byte, op *Op) {
 	}
 	m := methodOf(method)
 	op.Head = m == mHEAD
-	if segs[0][0] == '_' {
+	switch first := segs[0]; {
+	case len(first) == 0:
+		if n > 1 {
+			parseMany(op, m, segs[:n])
+		}
+	case first[0] == '_':
 		parseGlobal(op, m, segs[:n])
-	} else {
+	default:
 		parseIndex(op, m, segs[:n])
 	}
 }
@@ -116,7 +121,9 @@ func (op *Op) told() []byte {
 
 // Segments are the parts of the path that the operation was told by, percent-encoded. Whoever takes more from the path than Op has takes
 // it from them: Path may go on behind a number sign.
-func (op *Op) Segments() [][]byte { return bytes.Split(bytes.Trim(op.told(), "/"), []byte("/")) }
+func (op *Op) Segments() [][]byte {
+	return bytes.Split(bytes.TrimRight(bytes.TrimPrefix(op.told(), []byte("/")), "/"), []byte("/"))
+}
 
 // methods is a set of HTTP methods.
 type methods uint8
@@ -155,8 +162,8 @@ func methodOf(b []byte) methods {
 
 func (m methods) in(set methods) bool { return m&set != 0 }
 
-// split cuts a path at its slashes. It returns 0 for a path with more than five segments, or with an empty one that isn't the second, where
-// Elasticsearch 7 takes it for a type. Slashes at the end don't count, as in the engines.
+// split cuts a path at its slashes. It returns 0 for a path with more than five segments, or with an empty one behind the second. The first
+// two may be empty: engines take these for an index and, if they have types, for a type. Slashes at the end don't count, as in the engines.
 func split(path []byte, segs *[5][]byte) int {
 	path = bytes.TrimRight(path, "/")
 	n := 0
@@ -166,7 +173,7 @@ func split(path []byte, segs *[5][]byte) int {
 		if i >= 0 {
 			seg = path[:i]
 		}
-		if len(seg) == 0 && n != 1 || n == len(segs) {
+		if len(seg) == 0 && n > 1 || n == len(segs) {
 			return 0
 		}
 		segs[n] = seg
@@ -195,8 +202,8 @@ func parseGlobal(op *Op, m methods, segs [][]byte) {
 	}
 }
 
-// parseMany is parseGlobal for what writes many documents. Before _bulk the engines take anything for an index, and the items may name
-// others.
+// parseMany is parseGlobal for what writes many documents. Before _bulk the engines take anything for an index, also nothing, and the items
+// may name others. In a request by query, nothing stands for all indices.
 func parseMany(op *Op, m methods, segs [][]byte) {
 	first, last := string(segs[0]), string(segs[len(segs)-1])
 	switch {
@@ -204,7 +211,9 @@ func parseMany(op *Op, m methods, segs [][]byte) {
 		op.Kind = several(first, m)
 	case first == "_bulk" && len(segs) == 2 && last == "stream" && m.in(writes):
 		op.Kind, op.Stream = Bulk, true
-	case len(segs) <= 3 && (last == "_bulk" && m.in(writes) || first == "_all" && byQuery(last, m) != Other):
+	case string(segs[1]) == "_bulk" && len(segs) == 3 && last == "stream":
+		parseIndex(op, m, segs)
+	case len(segs) <= 3 && (last == "_bulk" && m.in(writes) || (first == "_all" || first == "") && byQuery(last, m) != Other):
 		parseIndex(op, m, segs)
 	}
 }

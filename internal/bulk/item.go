@@ -183,9 +183,10 @@ func firstValue(text []byte) []byte {
 // Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
-// Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows.
+// Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows: all is
+// false then, and if there are no items.
 // Engines may still carry out such a bulk: they read no further than they need, and some accept whatever follows.
-func Names(text []byte, d Defaults) (of []Name) {
+func Names(text []byte, d Defaults) (of []Name, all bool) {
 	for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
 		var line []byte
 		line, text, _ = cutLine(text)
@@ -196,13 +197,13 @@ func Names(text []byte, d Defaults) (of []Name) {
 			return false
 		})
 		if _, _, known := verbOf([]byte(n.Verb)); !known {
-			return of
+			return of, false
 		}
 		if of = append(of, n); n.Verb != "delete" {
 			_, text, _ = cutLine(text)
 		}
 	}
-	return of
+	return of, len(of) > 0
 }
 
 // read reads a member of an action.

@@ -167,7 +167,7 @@ func TestWhatStandsBehindAPartIsNoPartOfIt(t *testing.T) {
 		t.Errorf("%q, %v", it.Source, err)
 	}
 	want := []Name{{"update", "a", "1", "u"}, {"delete", "a", "2", "r"}, {"index", "b", "", "u"}}
-	if got := Names([]byte(text), Defaults{Index: "a", Routing: "u"}); !slices.Equal(got, want) {
+	if got, all := Names([]byte(text), Defaults{Index: "a", Routing: "u"}); !slices.Equal(got, want) || all {
 		t.Errorf("%v", got)
 	}
 }

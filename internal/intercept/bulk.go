@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
@@ -56,14 +57,15 @@ const untaken = "untaken"
 
 // isOfItsPath reports whether it can be seen at once that no item of the bulk names an index. That costs a look for a word: to read the
 // items takes many times as long. It is false where that can't be told: items may hold the word in a document, or spell it with escapes,
-// and what isn't JSON in UTF-8 may be read otherwise by the engine. Then the items are read.
+// and what isn't JSON in UTF-8 may be read otherwise by the engine, which takes C1 9F for an underscore. Then the items are read.
 func (i *Interceptor) isOfItsPath(r *request) bool {
 	h := r.Head()
 	if r.Op().Fragment || r.Op().Stream || !wire.NDJSONBody(h.Fields) || h.Get("content-encoding") != nil && !r.Gzipped() {
 		return false
 	}
 	body, _, err := r.Plain(i.MaxBody)
-	return err == nil && !bytes.Contains(body, []byte("_index")) && !bytes.Contains(body, []byte(`\u00`)) && bytes.IndexByte(body, 0) < 0
+	return err == nil && !bytes.Contains(body, []byte("_index")) && !bytes.Contains(body, []byte(`\u00`)) && bytes.IndexByte(body, 0) < 0 &&
+		utf8.Valid(body)
 }
 
 // bulkReason is why the items of a bulk can't be guarded, as far as its head tells.
@@ -107,7 +109,8 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		}
 	}
 	if reason != "" {
-		return false, reason, bulk.Names(body, d)
+		of, _ = bulk.Names(body, d)
+		return false, reason, of
 	}
 	if !b.choose() {
 		switch {

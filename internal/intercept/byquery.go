@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
@@ -40,8 +41,8 @@ func (i *Interceptor) reindex(r *request) {
 	defer i.changesUnknown(r)()
 	i.unguarded(r, outcome.ReasonByQuery, func() (takers, error) {
 		body, _, err := r.Plain(i.MaxBody)
-		if err != nil || !jsontext.Valid(body) {
-			return i.guarding(), nil // nobody knows which index it is
+		if err != nil || !jsontext.Valid(body) || !utf8.Valid(body) {
+			return i.guarding(), nil // nobody knows which index it is: the engines take C1 A5 for an e
 		}
 		return i.takersOf(r, gjson.GetBytes(body, "dest.index").String())
 	}, nil)

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"net/http"
+	"unicode/utf8"
 
 	"optimist/internal/bulk"
 	"optimist/internal/gate"
@@ -27,15 +28,15 @@ func (i *Interceptor) bar(r *request, ru *rule.Rule, reason string) {
 // barredBulk refuses a bulk whose items can't be guarded, if one of them may be of an index where locks are enforced. It reports whether
 // the request has its answer.
 func (i *Interceptor) barredBulk(r *request, reason string) bool {
-	all := i.guarding()
-	first := all.enforcing()
+	rules := i.guarding()
+	first := rules.enforcing()
 	if first == nil {
 		return false
 	}
 	body, _, err := r.Plain(i.MaxBody)
 	d, why := i.defaults(r)
-	names := bulk.Names(body, d)
-	if err != nil || why != "" || len(names) == 0 { // nobody knows what is in it
+	names, all := bulk.Names(body, d)
+	if err != nil || why != "" || !all || !utf8.Valid(body) { // nobody knows what is in it
 		i.bar(r, first, reason)
 		return true
 	}
