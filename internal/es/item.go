@@ -119,12 +119,12 @@ func (it *Item) Named() bool { return len(it.Index) > 0 && len(it.id) > len(`""`
 func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
 
 // IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
-// name is any.
+// name is any, and so is a document without an id: the engine makes that.
 func (it *Item) IsElsewhere(index, id string) bool {
 	if index != "" && len(it.Index) > 0 && string(it.Index) != index {
 		return true
 	}
-	if n := len(it.id) - 1; n < 1 || string(it.id[1:n]) == id {
+	if n := len(it.id) - 1; id == "" || n < 1 || string(it.id[1:n]) == id {
 		return false
 	}
 	return it.ID() != id && utf8.ValidString(id) // the engines put other characters in the place of what isn't text
