@@ -317,7 +317,7 @@ func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
 // OpenSearch mixes the results up if an ingest pipeline refuses or drops some items. A pipeline may also give documents other ids, and the
 // same one to several.
 func TestResultsAreThoseOfTheDocumentsThatTheyName(t *testing.T) {
-	for answered, want := range map[string]string{
+	for answered, want := range map[string]string{ // the answers to five documents, and, behind a bar, to one that has an id and one that hasn't
 		"a b c d e":       "0 1 2 3 4",
 		"c b e a d":       "3 1 0 4 2",
 		"a b - c d":       "0 1 3 4 2", // of an update whose upsert is refused
@@ -327,11 +327,19 @@ func TestResultsAreThoseOfTheDocumentsThatTheyName(t *testing.T) {
 		"e b c d e":       "0 1 2 3 4",
 		"d b c e e":       "3 1 2 0 4",
 		"\\u0061 b c d e": "0 1 2 3 4",
+		"| - a":           "1 0",
+		"| a new":         "0 1",
+		"| - new":         "0 1", // an update whose upsert is refused, in its place
 	} {
+		ids := []string{"a", "b", "c", "d", "e"}
+		answers, short := strings.CutPrefix(answered, "| ")
+		if short {
+			ids = []string{"a", ""}
+		}
 		synctest.Test(t, func(t *testing.T) {
 			e := &engine{answer: func(int, []string) (int, string, error) {
 				body := `{"items":[`
-				for k, id := range strings.Fields(answered) {
+				for k, id := range strings.Fields(answers) {
 					body += fmt.Sprintf(`{"index":{"_id":"%s","status":%d}},`, id, 200+k)
 				}
 				return 200, strings.ReplaceAll(strings.TrimSuffix(body, ",")+"]}", `"-"`, "null"), nil
@@ -339,8 +347,10 @@ func TestResultsAreThoseOfTheDocumentsThatTheyName(t *testing.T) {
 			g := group(t, e)
 			defer g.Close()
 			var waits []func() (Result, error)
-			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				waits = append(waits, g.Add(itemOf(id)))
+			for _, id := range ids {
+				it := itemOf("x")
+				it.ID = id
+				waits = append(waits, g.Add(it))
 			}
 			var got []string
 			for _, wait := range waits {

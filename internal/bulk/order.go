@@ -14,10 +14,10 @@ func (r *results) readAll(writes []*parkedWrite) (whole bool) {
 	return r.end()
 }
 
-// isStray reports whether the result is of a document with another id than the write's.
+// isStray reports whether the result names another document than the write's, or none though the write's has an id.
 func (w *parkedWrite) isStray() bool {
 	id := w.res.id
-	if n := len(id) - 1; w.id == "" || n < 1 || id[0] != '"' || string(id[1:n]) == w.id {
+	if n := len(id) - 1; w.id == "" || n > 0 && string(id[1:n]) == w.id {
 		return false
 	}
 	return gjson.ParseBytes(id).String() != w.id
