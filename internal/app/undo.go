@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"time"
 
+	"optimist/internal/budget"
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/journal"
 	"optimist/internal/session"
 	"optimist/internal/undo"
+	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/proxy"
 	"optimist/rewrite/merge"
@@ -35,7 +38,8 @@ func (a *App) openUndo(c *config.Config) error {
 	}
 	identity := readIdentity(&c.Sessions, &c.Identity)
 	a.undo = undo.New(undo.Options{
-		Upstream: a.nodes, Index: c.Undo.Index, Authorization: auth, MaxDocuments: c.Undo.MaxDocuments, MaxBytes: c.Undo.MaxBytes.Bytes(),
+		Upstream: detached{a.nodes}, Index: c.Undo.Index, Authorization: auth,
+		MaxDocuments: c.Undo.MaxDocuments, MaxBytes: c.Undo.MaxBytes.Bytes(),
 		Grace: c.Undo.Grace.Std(), Log: a.log, Left: a.undoLeft,
 		Tenant: identity.Tenant,
 		Merger: func(name string) undo.Merger {
@@ -137,4 +141,13 @@ func journalFailure(err error) error {
 	}
 	f.Reason = err.Error()
 	return f
+}
+
+// detached takes the memory for answers from no request's account: the notes of a journal are written, and read, for many requests at once,
+// and may outlast the request that began it.
+type detached struct{ es.Doer }
+
+// Do implements es.Doer.
+func (d detached) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	return d.Doer.Do(budget.Detached(ctx), r)
 }

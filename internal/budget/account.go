@@ -77,7 +77,7 @@ func (a *Account) Cut(mark int64) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.give(a.taken.Load() - mark)
+	a.give(max(a.taken.Load()-mark, 0))
 }
 
 // give gives n bytes back. It is called with mu locked.
