@@ -248,9 +248,10 @@ type Limits struct {
 
 	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take
 	// together. A write that finds no memory gets a 503 overloaded with Retry-After, and a read passes without being
-	// remembered. Requests that are only forwarded need none of it, unless their head takes more than 4KiB (its text, and
-	// 48 bytes for each field). One client gets at most half, and the less the more others hold. Default 0: an eighth of
-	// the memory that the machine or the container has, at least eight times max_guarded_body, at most 4GiB.
+	// remembered. A bulk needs some, also if no rule takes any of its items, once any rule guards writes. Other requests that
+	// are only forwarded need none, unless their head takes more than 4KiB (its text, and 48 bytes for each field). One client
+	// gets at most half, and the less the more others hold. Default 0: an eighth of the memory that the machine or the
+	// container has, at least eight times max_guarded_body, at most 4GiB.
 	Memory unit.Size `json:"memory"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it

@@ -50,11 +50,12 @@ type takers struct {
 	all   bool         // each of the writes has one
 }
 
-// add notes the rule that takes some of the writes; nil is none.
-func (t *takers) add(i *Interceptor, ru *rule.Rule) {
+// add notes the rule that takes some of the writes; nil is none. may says that the request seldom has such writes: without a rule for
+// them, rules may take all of it.
+func (t *takers) add(i *Interceptor, ru *rule.Rule, may bool) {
 	switch {
 	case i.Rules.Effective(ru) != rule.Guard:
-		t.all = false
+		t.all = t.all && may
 	case !slices.Contains(t.rules, ru):
 		t.rules = append(t.rules, ru)
 	}
@@ -83,7 +84,7 @@ func (t *takers) first(is func(*rule.Rule) bool) *rule.Rule {
 // guarding are all rules that guard writes now: those that may be meant where nobody knows what a request writes.
 func (i *Interceptor) guarding() (t takers) {
 	for _, ru := range i.Rules.Rules().All() {
-		t.add(i, ru)
+		t.add(i, ru, false)
 	}
 	t.all = false
 	return t
@@ -102,6 +103,9 @@ func written(k api.Kind) []api.Kind {
 	return []api.Kind{api.Index, api.Create, api.Delete}
 }
 
+// seldom reports whether a request of the kind r has writes of the kind w only if its script says so.
+func seldom(r, w api.Kind) bool { return r == api.UpdateByQuery && w == api.Delete }
+
 // takersOf are the rules that take writes to the index of a name (decoded).
 func (i *Interceptor) takersOf(r *request, name string) (takers, error) {
 	t := takers{all: true}
@@ -111,7 +115,7 @@ func (i *Interceptor) takersOf(r *request, name string) (takers, error) {
 		if err != nil {
 			return t, err
 		}
-		t.add(i, ru)
+		t.add(i, ru, seldom(r.Op().Kind, kind))
 	}
 	return t, nil
 }
@@ -133,11 +137,12 @@ func (i *Interceptor) takersOfAny(r *request, raw []byte) (takers, error) {
 	for _, index := range slices.Sorted(maps.Keys(listed)) {
 		for _, kind := range written(r.Op().Kind) {
 			a := rule.Target{Index: index, Kind: kind, Fields: r.Head().Fields}
-			t.add(i, rules.MatchRequest(&a))
+			may := seldom(r.Op().Kind, kind)
+			t.add(i, rules.MatchRequest(&a), may)
 			for _, name := range slices.Sorted(maps.Keys(listed[index].Names)) {
 				a.Index, a.Concrete = name, index
 				if ru := rules.MatchRequest(&a); ru != nil && !ru.AnyIndex {
-					t.add(i, ru)
+					t.add(i, ru, may)
 				}
 			}
 		}
