@@ -41,7 +41,7 @@ type class[T any] struct {
 // network is what waits in a class for one network.
 type network[T any] struct {
 	name    identity.Network
-	at      int    // places
+	at      int    // places, as they are counted: see share.Counted
 	since   uint64 // when it began to wait for its turn
 	queues  map[share.Client]*queue[T]
 	ranking ranking[*queue[T]]
@@ -52,7 +52,7 @@ type network[T any] struct {
 type queue[T any] struct {
 	client        share.Client
 	network       *network[T]
-	own           int    // places
+	own           int    // places, as they are counted
 	since         uint64 // when it began to wait for its turn
 	first, latest *Waiter[T]
 	rank          int
@@ -87,7 +87,7 @@ func (l *Shared[T]) Join(client share.Client, background bool, v T) *Waiter[T] {
 	n := c.networks[client.Network]
 	l.clock++
 	if n == nil {
-		n = &network[T]{name: client.Network, at: l.at[client.Network], since: l.clock, queues: map[share.Client]*queue[T]{}}
+		n = &network[T]{name: client.Network, at: l.placesAt(client), since: l.clock, queues: map[share.Client]*queue[T]{}}
 		n.ranking.less = lessQueue[T]
 		c.networks[n.name] = n
 	}
@@ -97,7 +97,7 @@ func (l *Shared[T]) Join(client share.Client, background bool, v T) *Waiter[T] {
 		p.in, p.older = q, q.latest
 		q.latest.newer, q.latest = p, p
 	} else {
-		q = &queue[T]{client: client, network: n, own: l.own[client], since: l.clock, first: p, latest: p}
+		q = &queue[T]{client: client, network: n, own: l.placesOf(client), since: l.clock, first: p, latest: p}
 		p.in, n.queues[client] = q, q
 		n.ranking.add(q)
 	}
@@ -176,11 +176,8 @@ func (c *class[T]) first(free int) *Waiter[T] {
 	return nil
 }
 
-// Count notes that a client has got places, or has given them back (less than 0). Those of optimist itself aren't counted.
+// Count notes that a client has got places, or has given them back (less than 0).
 func (l *Shared[T]) Count(client share.Client, by int) {
-	if client == (share.Client{}) {
-		return
-	}
 	own, at := l.own[client]+by, l.at[client.Network]+by
 	if l.own[client] = own; own == 0 {
 		delete(l.own, client)
@@ -194,9 +191,9 @@ func (l *Shared[T]) Count(client share.Client, by int) {
 		if n == nil {
 			continue
 		}
-		n.at = at
+		n.at = l.placesAt(client)
 		if q := n.queues[client]; q != nil {
-			q.own = own
+			q.own = l.placesOf(client)
 			n.ranking.moved(q)
 		}
 		c.settle(n)
@@ -205,8 +202,12 @@ func (l *Shared[T]) Count(client share.Client, by int) {
 
 // Fits reports whether a client may have one of so many free places.
 func (l *Shared[T]) Fits(client share.Client, free int) bool {
-	return share.Need(l.at[client.Network], l.own[client]) <= free
+	return share.Need(l.placesAt(client), l.placesOf(client)) <= free
 }
+
+// placesOf is how many places of the client count, and placesAt how many of its network.
+func (l *Shared[T]) placesOf(c share.Client) int { return share.Counted(c.Network, l.own[c]) }
+func (l *Shared[T]) placesAt(c share.Client) int { return share.Counted(c.Network, l.at[c.Network]) }
 
 // Len is how many wait in each class.
 func (l *Shared[T]) Len() (foreground, background int) { return l.classes[0].len, l.classes[1].len }

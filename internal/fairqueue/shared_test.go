@@ -96,13 +96,14 @@ func TestALineIsTheLeastOfAllThatWait(t *testing.T) {
 		key := func(p *Waiter[int]) [5]int {
 			own, at := 0, 0
 			for _, c := range out {
-				if p.Client != (share.Client{}) && c == p.Client {
+				if c == p.Client {
 					own++
 				}
-				if p.Client != (share.Client{}) && c.Network == p.Client.Network {
+				if c.Network == p.Client.Network {
 					at++
 				}
 			}
+			own, at = share.Counted(p.Client.Network, own), share.Counted(p.Client.Network, at)
 			// The network takes its turn by the least that one of its clients needs, and so does the client in it.
 			return [5]int{share.Need(at, own), at, since[names(p)[0]], own, since[names(p)[1]]}
 		}
@@ -234,4 +235,38 @@ func TestEachWaitsForOneOfEachOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOptimistsOwnRequestsHoldNoClientUp: clients can make optimist ask the engine as often as they like, as with locks. A client that has
+// a place needs two free ones for the next. Here both always wait, optimist has all other places, and one becomes free at a time.
+func TestOptimistsOwnRequestsHoldNoClientUp(t *testing.T) {
+	for _, places := range []int{8, 16, 512} {
+		l, good, optimist := NewShared[int](), clientAt(1, 0), share.Client{}
+		out, has := []share.Client{good}, map[share.Client]int{good: 1, optimist: places - 1}
+		for len(out) < places {
+			out = append(out, optimist)
+		}
+		for _, c := range out {
+			l.Count(c, 1)
+		}
+		for range 20 * places {
+			l.Join(optimist, false, 0)
+			l.Join(good, false, 0)
+		}
+		for range 10 * places {
+			// Who has most gives one back. So the client keeps what it gets.
+			end := slices.Index(out, optimist)
+			l.Count(optimist, -1)
+			has[optimist]--
+			out = slices.Delete(out, end, end+1)
+			for p := l.Next(places - len(out)); p != nil; p = l.Next(places - len(out)) {
+				l.Count(p.Client, 1)
+				has[p.Client]++
+				out = append(out, p.Client)
+			}
+		}
+		if has[good] < 2 || has[good] < places/6 || has[optimist] < 2*has[good] {
+			t.Errorf("of %d places, the client has %d, and optimist %d", places, has[good], has[optimist])
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/fairqueue"
+	"optimist/internal/identity"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -208,11 +209,11 @@ func TestTheLimitDoesntGrowUnused(t *testing.T) {
 	})
 }
 
-// turns fills a Limiter, and has writes wait in line in the given order. order tells who went, after release let one go after the other.
+// turns takes all places that one client may have, and has writes wait in line in the given order. order tells who went, after release let one go after the other.
 func turns(t *testing.T, background ...bool) (order []int) {
 	t.Helper()
 	l := New(Options{Most: 1, Wait: time.Hour})
-	for range l.Stats().Limit {
+	for l.fits(share.Client{}) {
 		if err := l.acquire(t.Context(), share.Client{}, false); err != nil {
 			t.Fatal(err)
 		}
@@ -260,8 +261,9 @@ func TestWhoseTurnDoesntComeIsToldThatNothingWasSent(t *testing.T) {
 			<-release
 			return answer(http.StatusOK), nil
 		}))
-		for range floor {
-			go func() { _, _ = d.Do(t.Context(), &upstream.Request{}) }()
+		for n := range floor {
+			client := share.Client{Network: identity.Network(n + 1)}
+			go func() { _, _ = d.Do(t.Context(), &upstream.Request{Client: client}) }()
 			synctest.Wait()
 		}
 		start := time.Now()

@@ -10,7 +10,7 @@ import (
 	"optimist/internal/identity"
 )
 
-// Client is one whose places are counted. The zero value is optimist itself, which may have all.
+// Client is one whose places are counted. The zero value is optimist itself: see Counted.
 type Client struct {
 	// Network is where the client is.
 	Network identity.Network
@@ -27,11 +27,23 @@ func Of(addr netip.Addr, credentials uint64) Client {
 // alone gets seven of eight places.
 const share = 7
 
+// optimistIs is how many networks optimist itself is worth.
+const optimistIs = 4
+
+// Counted is how many of a network's places count. For network 0, which is optimist itself, that is one of four. It makes requests for all
+// clients, as with locks, and so gets more than one network. But clients cause these requests, and so it doesn't get everything.
+func Counted(n identity.Network, places int) int {
+	if n == 0 {
+		return places / optimistIs
+	}
+	return places
+}
+
 // Crowded reports whether so many places are taken that a client may be refused one: below that, nobody needs to count.
 func Crowded(total, taken int) bool { return taken >= total/2 }
 
 // Fits reports whether a client may have one more of total places, of which taken are taken. addr is how many of these clients at its
-// address have, and own how many it has itself.
+// address have, and own how many it has itself, as they are Counted.
 func Fits(total, taken, addr, own int) bool { return total-taken >= Need(addr, own) }
 
 // Need is how many places have to be free before a client may have one more: see Fits. It may have the first place that is free, and the

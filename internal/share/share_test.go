@@ -13,7 +13,7 @@ func fill(total int, clients ...Client) []int {
 	for more := true; more; {
 		more = false
 		for i, c := range clients {
-			if Fits(total, taken, addr[c.Network], own[i]) {
+			if Fits(total, taken, Counted(c.Network, addr[c.Network]), Counted(c.Network, own[i])) {
 				own[i]++
 				addr[c.Network]++
 				taken++
@@ -61,6 +61,19 @@ func TestClientsOfOneKindHaveAsMuchAsEachOther(t *testing.T) {
 	for _, n := range own {
 		if n < 512/4 || n > 512/3 {
 			t.Errorf("%v", own)
+		}
+	}
+}
+
+// optimist makes requests for all clients: it gets as much as some of them, but never everything.
+func TestOptimistItselfIsWorthSomeClients(t *testing.T) {
+	client := at("192.0.2.1", 1)
+	if Counted(0, 5*optimistIs) != 5 || Counted(client.Network, 5) != 5 {
+		t.Error("it isn't worth as many clients")
+	}
+	for _, total := range []int{8, 16, 512} {
+		if got := fill(total, Client{})[0]; got < total*3/4 || !Fits(total, got, 0, 0) {
+			t.Errorf("of %d places it gets %d", total, got)
 		}
 	}
 }

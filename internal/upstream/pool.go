@@ -100,7 +100,7 @@ func (p *pool) fits(c share.Client, total int) bool {
 	switch {
 	case p.line != nil:
 		return p.line.Fits(c, total-len(p.users))
-	case c == (share.Client{}) || !share.Crowded(total, len(p.users)):
+	case !share.Crowded(total, len(p.users)):
 		return len(p.users) < total
 	}
 	addr, own := 0, 0
@@ -112,7 +112,7 @@ func (p *pool) fits(c share.Client, total int) bool {
 			}
 		}
 	}
-	return share.Fits(total, len(p.users), addr, own)
+	return share.Fits(total, len(p.users), share.Counted(c.Network, addr), share.Counted(c.Network, own))
 }
 
 // hasRoom reports whether a request of that client would get a connection without waiting.
