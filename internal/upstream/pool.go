@@ -32,7 +32,7 @@ type pool struct {
 	idle   []*conn
 	open   int                        // idle, in use and being dialled
 	users  []*user                    // of the connections that aren't idle
-	line   *fairqueue.Shared[*waiter] // nil: nobody waits
+	line   *fairqueue.Shared[*waiter] // nil: nobody waits. It is kept while the node is crowded, because to make it all users are counted
 	closed bool
 }
 
@@ -68,7 +68,7 @@ func (p *pool) dismiss(u *user) {
 	p.count(u, -1)
 }
 
-// count notes in the line that a user has come or gone. While nobody waits, nothing is counted: most requests don't need it.
+// count notes in the line that a user has come or gone. Without a line nothing is counted: most requests don't need it.
 func (p *pool) count(u *user, by int) {
 	if p.line != nil {
 		p.line.Count(u.client, by)
@@ -88,12 +88,11 @@ func (p *pool) join(w *waiter) {
 
 // leave takes a waiter out of the line, and reports whether it was in it.
 func (p *pool) leave(w *waiter) bool {
-	left := p.line != nil && p.line.Leave(w.place)
-	if left && p.line.Empty() {
-		p.line = nil
-	}
-	return left
+	return p.line != nil && p.line.Leave(w.place)
 }
+
+// waits reports whether a request waits for a connection.
+func (p *pool) waits() bool { return p.line != nil && !p.line.Empty() }
 
 // fits reports whether a client may have one more connection of total.
 func (p *pool) fits(c share.Client, total int) bool {
@@ -289,7 +288,7 @@ func (n *node) put(c *conn) {
 	c.r.Shrink()
 	p := &n.pool
 	p.Lock()
-	if p.closed || len(p.idle) >= n.set.cfg.MaxIdle && p.line == nil {
+	if p.closed || len(p.idle) >= n.set.cfg.MaxIdle && !p.waits() {
 		p.Unlock()
 		n.drop(c)
 		return
@@ -310,7 +309,7 @@ func (p *pool) serve(total int) {
 		w := next.Value
 		w.turn <- p.place(w.user, false, total)
 	}
-	if p.line.Empty() {
+	if p.line.Empty() && !share.Crowded(total, len(p.users)) {
 		p.line = nil
 	}
 }

@@ -393,6 +393,67 @@ func TestWhoWaitsAtOneAddressHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// To make a line, all users of connections are counted. While most connections are taken, requests wait again and again: the line isn't made
+// anew each time.
+func TestTheLineOutlastsItsWaitersWhileTheNodeIsCrowded(t *testing.T) {
+	const total = 8
+	set := newSet(t, func(c *Config) { c.MaxConns = total }, newStub(t, echo).url)
+	n := set.nodes[0]
+	p := &n.pool
+	next := byte(0)
+	take := func() (u *user, w *waiter) {
+		next++
+		u = &user{client: share.Of(netip.AddrFrom4([4]byte{192, 0, 2, next}), 0)}
+		_, _, w, err := n.take(u, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u, w
+	}
+	var users []*user
+	for range total {
+		u, _ := take()
+		users = append(users, u)
+	}
+	if p.line != nil {
+		t.Error("nobody has waited, and there is a line")
+	}
+	_, left := take()
+	line := p.line
+	n.leaveQueue(left)
+	u, served := take()
+	n.freePlace(users[0])
+	<-served.turn
+	users[0] = u
+	if line == nil || p.line != line || p.waits() {
+		t.Errorf("%p, then %p", line, p.line)
+	}
+	for len(users) > 0 {
+		n.freePlace(users[0])
+		users = users[1:]
+		if crowded := share.Crowded(total, len(users)); (p.line != nil) != crowded {
+			t.Errorf("with %d users: %v", len(users), p.line)
+		}
+	}
+}
+
+// A connection that came back while nobody waited is idle, or closed, whether there is a line or not.
+func TestIdleConnectionsAreBoundedThoughThereIsALine(t *testing.T) {
+	set := newSet(t, func(c *Config) { c.MaxConns, c.MaxIdle = 1, 1 }, newStub(t, echo).url)
+	n := set.nodes[0]
+	c, err := n.get(t.Context(), &user{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, w, _ := n.take(&user{}, false)
+	n.leaveQueue(w)
+	set.cfg.MaxIdle = 0
+	n.put(c)
+	if st := set.Nodes()[0]; st.Open != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // waiting is how many requests wait for a connection.
 func (p *pool) waiting() int {
 	if p.line == nil {
