@@ -34,6 +34,7 @@ func (a *App) openNotes(c *config.Config) {
 			a.log.Error("the sessions' file is lost: what clients read from now on won't outlive this process", obs.KeyFile, file,
 				obs.KeyError, err.Error())
 		}
+		book.MaxAge = c.Sessions.MaxAge.Std()
 		a.notes = book
 	}
 }

@@ -3,8 +3,8 @@
 //
 // The file is mapped into memory: the next process finds the notes, also after kill -9. It isn't synced to the disk, so a power
 // cut, or a crash of the system, may lose it. If another process cuts the file off, the notes are lost, and nothing else. The
-// file holds no names and no documents: a note stands under a keyed hash. It has a fixed size. If a part of it is full, who has most notes
-// there loses the oldest of them.
+// file holds no names and no documents: a note stands under a keyed hash. It has a fixed size. If a part of it is full, the oldest note
+// that doesn't count any more makes room. If all count, who has most notes there loses the oldest of them.
 package notefile
 
 import (
@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"optimist/internal/doc"
@@ -71,6 +72,8 @@ type Book struct {
 
 	// Lost is called, once, with ErrLost. It is called with locks of the book held. Set it before the book is used.
 	Lost hook.Func1[error]
+	// MaxAge is how long a note counts. 0: always. Set it before the book is used.
+	MaxAge time.Duration
 }
 
 // Open opens the file, and makes it where it is missing. realm stands for what its notes are about: those of another realm are not
@@ -214,7 +217,7 @@ func (b *Book) Put(id note.ID, n note.Note) {
 		return
 	}
 	if s == nil {
-		s = leaving(bucket, n.Holder)
+		s = b.room(bucket, &n)
 	}
 	s[tagAt].Store(0)
 	s[seqNoAt].Store(uint64(n.Numbers.SeqNo))      //nolint:gosec // the same bits
@@ -277,15 +280,32 @@ func find(bucket []atomic.Uint64, tag uint64) []atomic.Uint64 {
 	return nil
 }
 
-// leaving returns a slot that is free, or else the oldest one of the holder that has most of the bucket, with the newcomer's note.
-// So nobody who makes up clients takes the places of others.
-func leaving(bucket []atomic.Uint64, newcomer uint32) []atomic.Uint64 {
-	best, most, at := 0, 0, uint64(0)
+// room returns the slot for n: one that is free, or else one whose note doesn't count any more when n is made, or else leaving.
+func (b *Book) room(bucket []atomic.Uint64, n *note.Note) []atomic.Uint64 {
+	oldest := bucket
 	for i := 0; i < len(bucket); i += slotWords {
-		if bucket[i+tagAt].Load() == 0 {
-			best = i
-			break
+		s := bucket[i : i+slotWords : i+slotWords]
+		if s[tagAt].Load() == 0 {
+			return s
 		}
+		if at(s) < at(oldest) {
+			oldest = s
+		}
+	}
+	if b.MaxAge > 0 && at(oldest) <= n.At-int64(b.MaxAge) {
+		return oldest[:slotWords:slotWords]
+	}
+	return leaving(bucket, n.Holder)
+}
+
+// at is when the note in a slot was made.
+func at(s []atomic.Uint64) int64 { return int64(s[timeAt].Load()) } //nolint:gosec // the same bits
+
+// leaving returns, of slots that are all taken, the oldest one of the holder that has most of the bucket, with the newcomer's note. So
+// nobody who makes up clients takes the places of others.
+func leaving(bucket []atomic.Uint64, newcomer uint32) (leaves []atomic.Uint64) {
+	most := 0
+	for i := 0; i < len(bucket); i += slotWords {
 		h, has := holder(bucket, i), 0
 		if h == newcomer {
 			has++
@@ -295,11 +315,11 @@ func leaving(bucket []atomic.Uint64, newcomer uint32) []atomic.Uint64 {
 				has++
 			}
 		}
-		if t := bucket[i+timeAt].Load(); has > most || has == most && t < at {
-			best, most, at = i, has, t
+		if s := bucket[i : i+slotWords : i+slotWords]; has > most || has == most && at(s) < at(leaves) {
+			leaves, most = s, has
 		}
 	}
-	return bucket[best : best+slotWords : best+slotWords]
+	return leaves
 }
 
 // holder is who holds the slot at i.

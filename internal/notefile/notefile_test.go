@@ -117,6 +117,45 @@ func TestWhoHasMostOfABucketMakesRoom(t *testing.T) {
 	}
 }
 
+// Many clients are often at one address, behind a gateway. Their notes take the places of those that count no more, before they take each
+// other's.
+func TestWhatDoesntCountAnyMoreMakesRoomFirst(t *testing.T) {
+	const maxAge, start = 1000, int64(10_000)
+	b := opened(t, file(t), "")
+	b.MaxAge = maxAge
+	put := func(tag uint64, holder uint32, at int64) {
+		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Holder: holder})
+	}
+	known := func(from, to uint64) (n int) {
+		for tag := from; tag < to; tag++ {
+			if _, ok := b.Get(note.ID{Tag: tag}); ok {
+				n++
+			}
+		}
+		return n
+	}
+	const count, gone, busy = 1, 10, 100 // the tags of notes that count, of those that don't, and of the busy address
+	put(count, 1, start-maxAge+slots)
+	for n := range uint64(slots - 1) {
+		put(gone+n, uint32(n)+2, start-maxAge-int64(n))
+	}
+	for n := range uint64(slots - 1) {
+		put(busy+n, 77, start+int64(n))
+		if known(busy, busy+n+1) != int(n)+1 {
+			t.Fatalf("after %d notes of the busy address, %d are left", n+1, known(busy, busy+n+1))
+		}
+	}
+	if known(gone, gone+slots) != 0 || known(count, count+1) != 1 {
+		t.Error("what doesn't count didn't go first")
+	}
+	if put(busy+slots, 77, start+slots-1); known(count, count+1) != 1 || known(busy, busy+1) != 0 {
+		t.Error("where all count, it isn't the busy address whose oldest goes")
+	}
+	if put(busy+slots+1, 77, start+slots); known(count, count+1) != 0 {
+		t.Error("a note that is max age old counts")
+	}
+}
+
 func TestASlotThatIsTornIsNone(t *testing.T) {
 	for word := range slotWords {
 		b := opened(t, file(t), "")
