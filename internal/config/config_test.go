@@ -179,6 +179,7 @@ func TestAnotherServerOfThisMachineIsNoLoop(t *testing.T) {
 		{"127.0.0.1:9280", "http://localhost:9280", true},
 		{"localhost:9280", "http://[::1]:9280", true},
 		{"0.0.0.0:9280", "http://127.0.0.1:9280", true},
+		{"0.0.0.0:9280", "http://[::1]:9280", true}, // Go listens there for IPv6, too
 		{"[::]:80", "http://localhost", true},
 		{"10.0.0.7:9280", "http://10.0.0.7:9280", true},
 		{"127.0.0.1:9280", "http://127.0.0.1:9200", false},
