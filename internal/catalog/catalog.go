@@ -36,6 +36,7 @@ const (
 	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
 	maxNames     = 4096
 	askingBudget = 30 * time.Second // how long an answer is waited for
+	readBudget   = time.Second      // and how long for a read, whose client waits for its answer meanwhile
 )
 
 // Engine is what the catalog asks the engine; *es.Client is one.
@@ -123,13 +124,30 @@ type nameKey struct {
 	realm session.Credentials
 }
 
-// entry is what is known of one name. It is read without waiting for anybody; the mutex has many that need to know ask once.
+// entry is what is known of one name. It is read without waiting for anybody. Of many that need to know, one asks what the index is, and
+// turn holds a token meanwhile. The mutex is for the other question.
 type entry struct {
-	mu    sync.Mutex
+	turn  chan struct{}
 	index atomic.Pointer[answer[Index]] // nil: it was never asked
-	whole atomic.Pointer[answer[bool]]  // nil: it was never tried
-	// missing is when the engine was asked that said last that there is no such index. It is guarded by mu.
+	// missing is when the engine was asked that said last that there is no such index. It is guarded by turn.
 	missing time.Time
+	failure atomic.Pointer[failure] // the last one
+
+	mu    sync.Mutex
+	whole atomic.Pointer[answer[bool]] // nil: it was never tried
+}
+
+// failure is a question that the engine didn't answer.
+type failure struct {
+	ended time.Time
+	bound time.Duration // how long the answer was waited for at most
+	err   error
+}
+
+// counts reports whether a caller that began then has nothing to ask: it has waited while the question failed, which was given as much time
+// as the caller's own would be.
+func (f *failure) counts(began time.Time, bound time.Duration) bool {
+	return f != nil && f.ended.After(began) && f.bound >= bound
 }
 
 // answer is one of the engine's, with the time up to which it is believed.
@@ -178,7 +196,7 @@ func (c *Catalog) entryOf(name string, realm session.Credentials) *entry {
 	if e, ok := c.names.Get(key); ok {
 		return e
 	}
-	return getOrAdd(c.names, key, &entry{})
+	return getOrAdd(c.names, key, &entry{turn: make(chan struct{}, 1)})
 }
 
 func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
@@ -190,24 +208,53 @@ func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero, and no older than a doubt about the index. An index that isn't there yet is not remembered: the write may make it.
-// But callers that wait at the same time share that answer, as they do any other. The error is ErrUnavailable.
+// But callers that wait at the same time share that answer, as they do any other, and a failure. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
+	return c.resolve(ctx, asker, name, maxAge, askingBudget)
+}
+
+// Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,
+// and no longer than a second for an answer of its own. For a while after a failure, Learn fails at once. What it learns is for Cached,
+// Knows and Home. The error is ErrUnavailable.
+func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 	e, began := c.entryOf(name, asker.Realm), c.now()
-	now := began
-	if a := e.index.Load(); a.fresh(now, maxAge) && !c.doubted(asker, a) {
+	if a := e.index.Load(); a.fresh(began, 0) && !c.doubted(asker, a) {
+		return nil
+	}
+	if f := e.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
+		return unavailable(name, f.err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readBudget)
+	defer cancel()
+	_, err := c.resolve(ctx, asker, name, 0, readBudget)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.failure.Store(&failure{c.now(), readBudget, err})
+	}
+	return err
+}
+
+// resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
+func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
+	e, began := c.entryOf(name, asker.Realm), c.now()
+	if a := e.index.Load(); a.fresh(began, maxAge) && !c.doubted(asker, a) {
 		return a.value, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now = c.now()
-	before := e.index.Load()
-	if before.fresh(now, maxAge) && !c.doubted(asker, before) {
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return Index{Index: es.Index{Name: name}}, unavailable(name, ctx.Err())
+	}
+	now, before := c.now(), e.index.Load()
+	switch f := e.failure.Load(); {
+	case before.fresh(now, maxAge) && !c.doubted(asker, before):
 		return before.value, nil
-	}
-	if e.missing.After(began) {
+	case e.missing.After(began):
 		return Index{Index: es.Index{Name: name}}, nil
+	case f.counts(began, bound):
+		return lastKnown(before, name, f.err)
 	}
-	ctx, cancel := detached(ctx)
+	ctx, cancel := detached(ctx, bound)
 	defer cancel()
 	ix, err := c.identify(ctx, asker, name)
 	a := &answer[Index]{value: Index{Index: ix}, askedAt: now, until: now.Add(trustAge)}
@@ -220,16 +267,31 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 		c.Missing(asker, name)
 		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
-	case !es.IsAnswer(err) && before != nil && before.value.Name != "":
-		a.value, a.until = before.value, now.Add(outageAge)
 	case !es.IsAnswer(err):
-		return Index{Index: es.Index{Name: name}}, fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
+		f := &failure{c.now(), bound, err}
+		e.failure.Store(f)
+		if a.value, err = lastKnown(before, name, err); err != nil {
+			return a.value, err
+		}
+		a.until = f.ended.Add(outageAge)
 	default:
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
 		c.unguardable.Call(name, outcome.ReasonMetadata)
 	}
 	e.index.Store(a)
 	return a.value, nil
+}
+
+// lastKnown is what was known of the name before a question about it failed with err.
+func lastKnown(before *answer[Index], name string, err error) (Index, error) {
+	if before != nil && before.value.Name != "" {
+		return before.value, nil
+	}
+	return Index{Index: es.Index{Name: name}}, unavailable(name, err)
+}
+
+func unavailable(name string, err error) error {
+	return fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
 }
 
 // Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.
@@ -305,8 +367,8 @@ func (c *Catalog) asker(asker Asker) es.Caller {
 }
 
 // detached is for questions whose answers many wait for: they don't end with the client that happened to ask first.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(budget.Detached(context.WithoutCancel(ctx)), askingBudget)
+func detached(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(budget.Detached(context.WithoutCancel(ctx)), bound)
 }
 
 // identified is an index that a realm's clients were told of.
@@ -428,7 +490,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	if a := e.whole.Load(); a.fresh(now, 0) {
 		return a.value, nil
 	}
-	ctx, cancel := detached(ctx)
+	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()
 	whole, err := c.engine.SeesWhole(ctx, asker.Caller, index, routing)
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {

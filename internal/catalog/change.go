@@ -12,7 +12,7 @@ import (
 // credentials, never the proxy's: a client that may change an index may see it, and so no client learns of, or changes, an index that it
 // may not see.
 func (c *Catalog) List(ctx context.Context, asker Asker, expression string) (es.Listing, error) {
-	ctx, cancel := detached(ctx)
+	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()
 	return c.engine.List(ctx, asker.Caller, expression)
 }

@@ -71,7 +71,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 
 // askTerm renews what is known of the shard's primary. p is locked.
 func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shardAt) error {
-	ctx, cancel := detached(ctx)
+	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()
 	began := time.Now()
 	term, err := c.engine.PrimaryTerm(ctx, c.asker(asker), at.shard, at.node)

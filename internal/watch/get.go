@@ -191,8 +191,7 @@ func (rd *Reading) askFor(index, name string, open func() bool) {
 	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
 		if next != asked && !rd.unanswered && open() {
 			rd.r.FreeUpstream()
-			_, err := rd.w.Catalog.Resolve(rd.r.Context(), rd.r.Asker(), next, 0)
-			rd.unanswered = err != nil
+			rd.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
 		}
 		asked = next
 	}

@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"optimist/internal/es"
+	"optimist/internal/session"
+)
+
+// headless is an engine without a master: a question about its indices waits. Its answers come after a while, or never.
+type headless struct {
+	Engine
+	asked atomic.Int64
+	after time.Duration // 0: never
+}
+
+func (e *headless) ResolveIndex(ctx context.Context, _ es.Caller, name string) (es.Index, error) {
+	e.asked.Add(1)
+	var answer <-chan time.Time
+	if e.after > 0 {
+		answer = time.After(e.after)
+	}
+	select {
+	case <-answer:
+		return es.Index{Name: name, UUID: "u"}, nil
+	case <-ctx.Done():
+		return es.Index{}, ctx.Err()
+	}
+}
+
+// inTurn runs f n times at once, and tells how long all of them took.
+func inTurn(n int, f func()) time.Duration {
+	began := time.Now()
+	var all sync.WaitGroup
+	for range n {
+		all.Go(f)
+	}
+	all.Wait()
+	return time.Since(began)
+}
+
+// TestThoseWhoWaitShareAFailure: each of them would ask for half a minute otherwise, one after the other.
+func TestThoseWhoWaitShareAFailure(t *testing.T) {
+	for name, known := range map[string]bool{"of what was never known": false, "of what is known from before": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &headless{after: time.Millisecond}
+				c := New(Options{Engine: e})
+				if known {
+					_, _ = c.Resolve(t.Context(), asker("anna"), "shop", 0)
+				}
+				e.after = 0
+				e.asked.Store(0)
+				<-time.After(2 * trustAge)
+				took := inTurn(20, func() {
+					ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0)
+					if known != (err == nil) || known != ix.Exists() || err != nil && !errors.Is(err, ErrUnavailable) {
+						t.Errorf("%+v %v", ix, err)
+					}
+				})
+				if n := e.asked.Load(); n != 1 || took != askingBudget {
+					t.Errorf("asked %d times, in %v", n, took)
+				}
+				if e.after = time.Millisecond; inTurn(1, func() { _, _ = c.Resolve(t.Context(), asker("anna"), "shop", time.Nanosecond) }) != e.after {
+					t.Error("who comes later doesn't ask")
+				}
+			})
+		})
+	}
+}
+
+// doubtful are doubts that last.
+type doubtful struct{ certain }
+
+func (doubtful) Doubt(session.Credentials, string) (session.Epoch, bool) { return 0, true }
+
+// TestAReadWaitsShortlyForWhatAnIndexIs: document reads work without a master.
+func TestAReadWaitsShortlyForWhatAnIndexIs(t *testing.T) {
+	for name, known := range map[string]bool{"that was never known": false, "that is doubted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &headless{after: time.Millisecond}
+				c := New(Options{Engine: e, Doubts: doubtful{}})
+				learn := func() { _ = c.Learn(t.Context(), asker("anna"), "shop") }
+				if known {
+					learn()
+				}
+				e.after = 0
+				e.asked.Store(0)
+				if took := inTurn(20, learn); took != readBudget || e.asked.Load() > 1 {
+					t.Errorf("asked %d times, in %v", e.asked.Load(), took)
+				}
+				if took := inTurn(20, learn); took != 0 {
+					t.Errorf("after a failure, reads wait for %v", took)
+				}
+				<-time.After(refusalAge)
+				e.after = time.Millisecond
+				if err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil || !c.Knows(asker("anna").Realm, "shop") {
+					t.Errorf("after the outage: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestAReadDoesNotWaitAsLongAsAWriteThatAsks has a write ask first.
+func TestAReadDoesNotWaitAsLongAsAWriteThatAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Engine: &headless{after: 5 * time.Second}})
+		var write sync.WaitGroup
+		write.Go(func() {
+			if ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0); err != nil || !ix.Exists() {
+				t.Errorf("%+v %v", ix, err)
+			}
+		})
+		synctest.Wait()
+		if took := inTurn(20, func() { _ = c.Learn(t.Context(), asker("anna"), "shop") }); took != readBudget {
+			t.Errorf("the reads took %v", took)
+		}
+		write.Wait()
+		if err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil {
+			t.Errorf("the write has learnt it: %v", err)
+		}
+	})
+}
+
+// TestAWriteHasItsOwnTimeAfterAReadHasAsked: that the engine is too slow for a read is no failure of the write.
+func TestAWriteHasItsOwnTimeAfterAReadHasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Engine: &headless{after: 5 * time.Second}})
+		var read sync.WaitGroup
+		read.Go(func() { _ = c.Learn(t.Context(), asker("anna"), "shop") })
+		synctest.Wait()
+		if ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0); err != nil || !ix.Exists() {
+			t.Errorf("%+v %v", ix, err)
+		}
+		read.Wait()
+	})
+}
+
+// TestWhoIsGoneWaitsForNobodyThatAsks has somebody ask, and one that gives up.
+func TestWhoIsGoneWaitsForNobodyThatAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Engine: &headless{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var first sync.WaitGroup
+		first.Go(func() { _, _ = c.Resolve(t.Context(), asker("anna"), "shop", 0) })
+		synctest.Wait()
+		took := inTurn(1, func() {
+			cancel()
+			if _, err := c.Resolve(ctx, asker("anna"), "shop", 0); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+			}
+		})
+		if took != 0 {
+			t.Errorf("it waits for %v", took)
+		}
+		first.Wait()
+	})
+}
