@@ -132,7 +132,9 @@ func (rd *Reading) remember(d *Document) {
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
 	}
-	rd.lookAtIndex(d)
+	if rd.lookAtIndex(d) && rd.clientLeft() {
+		return
+	}
 	ref := rd.home(d)
 	rd.compare(d, &ref)
 	switch {
@@ -145,23 +147,24 @@ func (rd *Reading) remember(d *Document) {
 	}
 }
 
-// lookAtIndex notes what the read shows of the index.
-func (rd *Reading) lookAtIndex(d *Document) {
+// lookAtIndex notes what the read shows of the index, and reports whether it has asked the engine for it, which may take long.
+func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
 	switch missing := d.absent && d.noIndex; {
 	case missing && rd.ticket != 0:
 		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
 		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
 	case missing:
 	case d.absent, d.whole && d.Numbered:
-		rd.settle(d)
+		return rd.settle(d)
 	}
+	return false
 }
 
 // settle has the engine asked what the index is, if other clients doubt that it is still the same one, or if nobody knows yet to which
 // document the routing leads. The read itself needs that: what was read before it mustn't take it along, and it is no base of another
-// document.
-func (rd *Reading) settle(d *Document) {
-	rd.askFor(d.Ref.Index, d.name, func() bool {
+// document. It reports whether it has asked: the client may have left meanwhile.
+func (rd *Reading) settle(d *Document) (asked bool) {
+	return rd.askFor(d.Ref.Index, d.name, func() bool {
 		_, maybe := rd.homes(d)
 		return maybe != "" || rd.doubts(d.Ref.Index)
 	})
@@ -184,17 +187,22 @@ func (rd *Reading) doubts(index string) bool {
 	return open
 }
 
-// askFor asks what a name is, and the index, as long as something is open. All of the answer must be here, or nothing of the read be sent:
-// while somebody waits for a connection to ask, the read must not hold another. If the engine doesn't answer, the read asks no more.
-func (rd *Reading) askFor(index, name string, open func() bool) {
-	asked := ""
+// askFor asks what a name is, and the index, as long as something is open, each once for a read. It reports whether it asked. All of the
+// answer must be here, or nothing of the read be sent: while somebody waits for a connection to ask, the read must not hold another. If the
+// engine doesn't answer, the read asks no more.
+func (rd *Reading) askFor(index, name string, open func() bool) (asked bool) {
 	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
-		if next != asked && !rd.unanswered && open() {
-			rd.r.FreeUpstream()
-			rd.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
+		if rd.unanswered || rd.asked[next] || !open() {
+			continue
 		}
-		asked = next
+		if rd.asked == nil {
+			rd.asked = make(map[string]bool)
+		}
+		rd.asked[next], asked = true, true
+		rd.r.FreeUpstream()
+		rd.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
 	}
+	return asked
 }
 
 // sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
@@ -244,8 +252,9 @@ func (rd *Reading) watchStatus() bool {
 		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
 	absent := func() {
-		rd.settle(d)
-		rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
+		if !rd.settle(d) || !rd.clientLeft() {
+			rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
+		}
 	}
 	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
 		switch {
@@ -404,6 +413,7 @@ func documentOfSource(op *api.Op) []byte {
 // BeginWrite begins to watch a write whose answer may show the document: see Written. Call it right before the write is sent.
 func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
 	rd.w, rd.r, rd.rules, rd.stamps, rd.unanswered = w, r, w.Rules.Rules(), stamps{}, false
+	rd.asked = nil
 	rd.begin(true)
 }
 

@@ -50,6 +50,8 @@ type Reading struct {
 	began  time.Time
 	// unanswered says that the engine couldn't be asked something.
 	unanswered bool
+	// asked are the names that the engine was asked about. Asked again for the next document, it would say the same.
+	asked map[string]bool
 
 	choice   choice
 	document Document // of a read of one
@@ -104,6 +106,7 @@ func (rd *Reading) begin(exact bool) {
 // end gives up what an idle connection shouldn't hold.
 func (rd *Reading) end() {
 	rd.r, rd.client, rd.rules, rd.choice, rd.document, rd.stamps = nil, nil, nil, choice{}, Document{}, stamps{}
+	rd.asked = nil
 	rd.copy.release()
 }
 

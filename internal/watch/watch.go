@@ -15,6 +15,7 @@ import (
 func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
 	rd.choice, rd.stamps, rd.unanswered = choice{}, stamps{}, false
+	rd.asked = nil
 	defer rd.end()
 	switch r.Op().Kind {
 	case api.Get, api.Source:
