@@ -131,7 +131,8 @@ type entry struct {
 	index atomic.Pointer[answer[Index]] // nil: it was never asked
 	// missing is when the engine was asked that said last that there is no such index. It is guarded by turn.
 	missing time.Time
-	failure atomic.Pointer[failure] // the last one
+	failure atomic.Pointer[failure]       // the last one
+	several atomic.Pointer[answer[Index]] // a read has learnt that no index is called so, or more than one; nil: none has
 
 	mu    sync.Mutex
 	whole atomic.Pointer[answer[bool]] // nil: it was never tried
@@ -214,11 +215,15 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 }
 
 // Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,
-// and no longer than a second for an answer of its own. For a while after a failure, Learn fails at once. What it learns is for Cached,
-// Knows and Home. The error is ErrUnavailable.
+// and no longer than a second for an answer of its own. For a while after a failure, Learn fails at once. For as long, it doesn't ask again
+// whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
+// learns is for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 	e, began := c.entryOf(name, asker.Realm), c.now()
 	if a := e.index.Load(); a.fresh(began, 0) && !c.doubted(asker, a) {
+		return nil
+	}
+	if a := e.several.Load(); a.fresh(began, 0) && !c.doubted(asker, a) {
 		return nil
 	}
 	if f := e.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
@@ -226,7 +231,10 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readBudget)
 	defer cancel()
-	_, err := c.resolve(ctx, asker, name, 0, readBudget)
+	ix, err := c.resolve(ctx, asker, name, 0, readBudget)
+	if err == nil && ix.UUID == "" && ix.Unknown == "" {
+		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
+	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.failure.Store(&failure{c.now(), readBudget, err})
 	}

@@ -164,3 +164,45 @@ func TestWhoIsGoneWaitsForNobodyThatAsks(t *testing.T) {
 		first.Wait()
 	})
 }
+
+// severals is an engine where a name stands for several indices, or for one from some time on.
+type severals struct {
+	Engine
+	asked atomic.Int64
+	one   atomic.Bool
+}
+
+func (e *severals) ResolveIndex(_ context.Context, _ es.Caller, name string) (es.Index, error) {
+	if e.asked.Add(1); e.one.Load() {
+		return es.Index{Name: name, UUID: "u"}, nil
+	}
+	return es.Index{}, es.ErrNoIndex
+}
+
+// TestAReadAsksSeldomForANameOfSeveralIndices: a client may search by such a name all the time. Writes ask each time, for they may be about
+// to make the index.
+func TestAReadAsksSeldomForANameOfSeveralIndices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &severals{}
+		c := New(Options{Engine: e})
+		learn := func(asked int64) {
+			t.Helper()
+			if err := c.Learn(t.Context(), asker("anna"), "all"); err != nil || e.asked.Load() != asked {
+				t.Errorf("%v; asked %d times, want %d", err, e.asked.Load(), asked)
+			}
+		}
+		for range 3 {
+			learn(1)
+		}
+		<-time.After(refusalAge)
+		learn(2)
+		e.one.Store(true)
+		if ix, err := c.Resolve(t.Context(), asker("anna"), "all", 0); err != nil || !ix.Exists() {
+			t.Errorf("a write: %+v, %v", ix, err)
+		}
+		learn(3)
+		if !c.Knows(asker("anna").Realm, "all") {
+			t.Error("what the write has learnt isn't known to reads")
+		}
+	})
+}
