@@ -113,7 +113,10 @@ func generous(t *testing.T) string {
 		if err != nil {
 			t.Error(err)
 		}
-		n, _ := strconv.ParseInt(r.Header.Get("X-Answer"), 10, 64) // none of optimist's own questions has it
+		n, _ := strconv.ParseInt(r.Header.Get("X-Answer"), 10, 64)
+		if r.URL.Path == "/shop" { // optimist asks what the index is, with the client's fields
+			n = 0
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.RawQuery != "chunked" {
 			w.Header().Set("Content-Length", strconv.FormatInt(max(n, 2), 10))
