@@ -4,6 +4,8 @@
 // It takes no lock and wakes nobody.
 package fairqueue
 
+import "optimist/internal/linked"
+
 // Patience is how often foreground goes while a background place waits, however many foreground places there are.
 const Patience = 8
 
@@ -37,9 +39,9 @@ type Line[T any] struct {
 
 // Place is one place in a line. It is in one line at a time.
 type Place[T any] struct {
-	Value          T
-	before, behind *Place[T]
-	in             *list[T] // nil: in none
+	linked.Links[*Place[T]]
+	Value T
+	in    *list[T] // nil: in none
 }
 
 // Join puts p at the end of its class.
@@ -62,8 +64,8 @@ func (l *Line[T]) Leave(p *Place[T]) bool {
 
 // Next takes out the place whose turn it is; nil: nobody waits.
 func (l *Line[T]) Next() *Place[T] {
-	waits := l.background.first != nil
-	switch isBackground, ok := l.turns.Next(l.foreground.first != nil, waits, waits); {
+	waits := l.background.Oldest != nil
+	switch isBackground, ok := l.turns.Next(l.foreground.Oldest != nil, waits, waits); {
 	case !ok:
 		return nil
 	case isBackground:
@@ -76,54 +78,41 @@ func (l *Line[T]) Next() *Place[T] {
 // waits. It passes over nobody: whoever goes so goes along with another.
 func (l *Line[T]) NextIf(may func(T) bool) *Place[T] {
 	first := &l.foreground
-	if first.first == nil {
+	if first.Oldest == nil {
 		first = &l.background
 	}
-	if first.first == nil || !may(first.first.Value) {
+	if first.Oldest == nil || !may(first.Oldest.Value) {
 		return nil
 	}
 	return first.pop()
 }
 
 // Empty reports whether nobody waits.
-func (l *Line[T]) Empty() bool { return l.foreground.first == nil && l.background.first == nil }
+func (l *Line[T]) Empty() bool { return l.foreground.Oldest == nil && l.background.Oldest == nil }
 
 // Len is how many wait in each class.
 func (l *Line[T]) Len() (foreground, background int) { return l.foreground.len, l.background.len }
 
+// list is the places of a class, and how many there are.
 type list[T any] struct {
-	first, last *Place[T]
-	len         int
+	linked.List[*Place[T]]
+	len int
 }
 
 func (q *list[T]) push(p *Place[T]) {
-	if p.before = q.last; q.last == nil {
-		q.first = p
-	} else {
-		q.last.behind = p
-	}
-	q.last = p
+	q.Push(p)
 	q.len++
 }
 
 func (q *list[T]) pop() *Place[T] {
-	p := q.first
+	p := q.Oldest
 	q.cut(p)
 	return p
 }
 
 // cut takes p out.
 func (q *list[T]) cut(p *Place[T]) {
-	if p.before == nil {
-		q.first = p.behind
-	} else {
-		p.before.behind = p.behind
-	}
-	if p.behind == nil {
-		q.last = p.before
-	} else {
-		p.behind.before = p.before
-	}
-	p.before, p.behind, p.in = nil, nil, nil
+	q.Cut(p)
+	p.in = nil
 	q.len--
 }

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 
 	"optimist/internal/identity"
+	"optimist/internal/linked"
 	"optimist/internal/share"
 )
 
@@ -24,11 +25,11 @@ type Shared[T any] struct {
 
 // Waiter is what waits in a Shared for one client.
 type Waiter[T any] struct {
-	Value        T
-	Client       share.Client
-	class        *class[T]
-	in           *queue[T] // nil: it isn't in line any more
-	older, newer *Waiter[T]
+	linked.Links[*Waiter[T]]
+	Value  T
+	Client share.Client
+	class  *class[T]
+	in     *queue[T] // nil: it isn't in line any more
 }
 
 // class is what waits in a class.
@@ -50,12 +51,12 @@ type network[T any] struct {
 
 // queue is what waits in a class for one client.
 type queue[T any] struct {
-	client        share.Client
-	network       *network[T]
-	own           int    // places, as they are counted
-	since         uint64 // when it began to wait for its turn
-	first, latest *Waiter[T]
-	rank          int
+	linked.List[*Waiter[T]]
+	client  share.Client
+	network *network[T]
+	own     int    // places, as they are counted
+	since   uint64 // when it began to wait for its turn
+	rank    int
 }
 
 // NewShared returns an empty line, of clients that have no places.
@@ -93,14 +94,13 @@ func (l *Shared[T]) Join(client share.Client, background bool, v T) *Waiter[T] {
 	}
 	p := &Waiter[T]{Value: v, Client: client, class: c}
 	q := n.queues[client]
-	if q != nil {
-		p.in, p.older = q, q.latest
-		q.latest.newer, q.latest = p, p
-	} else {
-		q = &queue[T]{client: client, network: n, own: l.placesOf(client), since: l.clock, first: p, latest: p}
-		p.in, n.queues[client] = q, q
+	if q == nil {
+		q = &queue[T]{client: client, network: n, own: l.placesOf(client), since: l.clock}
+		n.queues[client] = q
 		n.ranking.add(q)
 	}
+	p.in = q
+	q.Push(p)
 	c.len++
 	c.settle(n)
 	return p
@@ -112,24 +112,15 @@ func (l *Shared[T]) Leave(p *Waiter[T]) bool {
 	if q == nil {
 		return false
 	}
-	if p.older != nil {
-		p.older.newer = p.newer
-	} else {
-		q.first = p.newer
-	}
-	if p.newer != nil {
-		p.newer.older = p.older
-	} else {
-		q.latest = p.older
-	}
+	q.Cut(p)
 	n := q.network
-	if q.first == nil {
+	if q.Oldest == nil {
 		n.ranking.remove(q)
 		delete(n.queues, q.client)
 	} else {
 		n.ranking.moved(q)
 	}
-	p.in, p.older, p.newer = nil, nil, nil
+	p.in = nil
 	p.class.len--
 	p.class.settle(n)
 	return true
@@ -171,7 +162,7 @@ func (c *class[T]) first(free int) *Waiter[T] {
 		return nil
 	}
 	if n := c.ranking.list[0]; n.need() <= free {
-		return n.ranking.list[0].first
+		return n.ranking.list[0].Oldest
 	}
 	return nil
 }

@@ -4,6 +4,8 @@
 // It takes no lock, and knows neither clients nor what is held.
 package quota
 
+import "optimist/internal/linked"
+
 // Map is a map with a bound, of values that owners hold. When it is full, the owner that holds most loses the value that it hasn't used for
 // longest. So an owner of few values loses none to others, however many those add. Make it with NewMap. It is for one goroutine at a time.
 type Map[O, K comparable, V any] struct {
@@ -14,16 +16,16 @@ type Map[O, K comparable, V any] struct {
 }
 
 type item[O, K comparable, V any] struct {
-	key          K
-	value        V
-	owner        *owner[O, K, V]
-	older, newer *item[O, K, V]
+	linked.Links[*item[O, K, V]]
+	key   K
+	value V
+	owner *owner[O, K, V]
 }
 
 type owner[O, K comparable, V any] struct {
 	Account
-	name           O
-	newest, oldest *item[O, K, V]
+	linked.List[*item[O, K, V]]
+	name O
 }
 
 // NewMap returns a map for so many values, at least one. An owner takes the room of one more value: many owners don't make it larger.
@@ -43,10 +45,7 @@ func (m *Map[O, K, V]) Get(k K) (v V, ok bool) {
 	if i == nil {
 		return v, false
 	}
-	if o := i.owner; o.newest != i {
-		o.cut(i)
-		o.push(i)
-	}
+	i.owner.Renew(i)
 	return i.value, true
 }
 
@@ -61,14 +60,14 @@ func (m *Map[O, K, V]) Add(o O, k K, v V) {
 	}
 	i := &item[O, K, V]{key: k, value: v, owner: of}
 	m.items[k] = i
-	of.push(i)
+	of.Push(i)
 	m.bySize.Charge(of, 1)
 	for len(m.items) > 1 && len(m.items)+len(m.owners) > m.bound {
 		most, _ := m.bySize.Largest()
-		if most.oldest == i { // all others hold as little, and it has just come
+		if most.Oldest == i { // all others hold as little, and it has just come
 			most, _ = m.bySize.Second()
 		}
-		m.Remove(most.oldest.key)
+		m.Remove(most.Oldest.key)
 	}
 }
 
@@ -80,34 +79,10 @@ func (m *Map[O, K, V]) Remove(k K) {
 	}
 	o := i.owner
 	delete(m.items, k)
-	o.cut(i)
+	o.Cut(i)
 	m.bySize.Charge(o, -1)
-	if o.newest == nil {
+	if o.Newest == nil {
 		m.bySize.Remove(o)
 		delete(m.owners, o.name)
 	}
-}
-
-func (o *owner[O, K, V]) push(i *item[O, K, V]) {
-	i.older, i.newer = o.newest, nil
-	if o.newest != nil {
-		o.newest.newer = i
-	} else {
-		o.oldest = i
-	}
-	o.newest = i
-}
-
-func (o *owner[O, K, V]) cut(i *item[O, K, V]) {
-	if i.newer != nil {
-		i.newer.older = i.older
-	} else {
-		o.newest = i.older
-	}
-	if i.older != nil {
-		i.older.newer = i.newer
-	} else {
-		o.oldest = i.newer
-	}
-	i.older, i.newer = nil, nil
 }

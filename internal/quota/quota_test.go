@@ -90,7 +90,7 @@ func (m *Map[O, K, V]) audit(t *rapid.T) {
 	items := 0
 	for i, o := range m.bySize.All() {
 		held := 0
-		for it := o.newest; it != nil; it = it.older {
+		for it := o.Newest; it != nil; it = it.Older {
 			if held++; it.owner != o || m.items[it.key] != it {
 				t.Fatal("a value that is nobody's")
 			}

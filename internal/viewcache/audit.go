@@ -154,12 +154,12 @@ func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
 // audit looks at the list of the holder's entries, and counts them.
 func (h *holder) audit(complain Complain) (entries int) {
 	var newer *Entry
-	for e := h.newest; e != nil; e, newer = e.older, e {
-		if entries++; e.holder != h || e.newer != newer {
+	for e := h.Newest; e != nil; e, newer = e.Older, e {
+		if entries++; e.holder != h || e.Newer != newer {
 			complain("an entry isn't in its place")
 		}
 	}
-	if newer != h.oldest {
+	if newer != h.Oldest {
 		complain("the oldest entry isn't in its place")
 	}
 	return entries

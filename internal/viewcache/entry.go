@@ -8,6 +8,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
+	"optimist/internal/linked"
 	"optimist/internal/note"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
@@ -204,9 +205,9 @@ type Entry struct {
 	charged  int64          // the bytes of the entry itself
 	held     int64          // the bytes that count against its client: charged, the document, and each body that the entry refers to
 
-	holder       *holder // the client whose entry it is
-	older, newer *Entry  // its neighbours among the holder's entries
-	leaves       bool    // it is being removed
+	holder               *holder // the client whose entry it is
+	linked.Links[*Entry]         // among the holder's entries
+	leaves               bool    // it is being removed
 
 	Traced       []TracedRead       // oldest first
 	NoteID       note.ID            // where it is noted; zero: nowhere

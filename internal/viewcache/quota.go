@@ -2,6 +2,7 @@ package viewcache
 
 import (
 	"optimist/internal/identity"
+	"optimist/internal/linked"
 	"optimist/internal/quota"
 )
 
@@ -20,9 +21,9 @@ type network struct {
 // Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
 type holder struct {
 	quota.Account
-	client         identity.Client
-	in             *network // nil: the holder has left
-	newest, oldest *Entry
+	linked.List[*Entry]
+	client identity.Client
+	in     *network // nil: the holder has left
 }
 
 // The costs of these accounts: the structs, their slots in the map and in the heap.
@@ -98,7 +99,7 @@ func (hs *holders) next(e *Entry) *Entry {
 		return old
 	}
 	if second, ok := n.holders.Second(); ok {
-		return second.oldest
+		return second.Oldest
 	}
 	if second, ok := hs.bySize.Second(); ok {
 		return second.oldest()
@@ -109,59 +110,30 @@ func (hs *holders) next(e *Entry) *Entry {
 // oldest is the oldest entry of the network's largest client.
 func (n *network) oldest() *Entry {
 	h, _ := n.holders.Largest()
-	return h.oldest
-}
-
-// join makes e the newest entry of h. e must have no holder.
-func (h *holder) join(e *Entry) {
-	e.holder, e.older, e.newer = h, h.newest, nil
-	if h.newest != nil {
-		h.newest.newer = e
-	} else {
-		h.oldest = e
-	}
-	h.newest = e
-}
-
-func (h *holder) leave(e *Entry) {
-	if e.newer != nil {
-		e.newer.older = e.older
-	} else {
-		h.newest = e.older
-	}
-	if e.older != nil {
-		e.older.newer = e.newer
-	} else {
-		h.oldest = e.newer
-	}
-	e.older, e.newer = nil, nil
+	return h.Oldest
 }
 
 // Network is where the client is that holds e.
 func (e *Entry) Network() identity.Network { return e.holder.client.Network }
 
 // touch makes e the newest of its holder.
-func (e *Entry) touch() {
-	if h := e.holder; h.newest != e {
-		h.leave(e)
-		h.join(e)
-	}
-}
+func (e *Entry) touch() { e.holder.Renew(e) }
 
 // enter makes the client the holder of e. e must have no holder.
 func (m *Memory) enter(e *Entry, c identity.Client) {
 	h, cost := m.holders.get(c)
 	m.bytes += cost
-	h.join(e)
+	e.holder = h
+	h.Push(e)
 	m.holders.charge(h, e.held)
 }
 
 // exit takes e away from its holder.
 func (m *Memory) exit(e *Entry) {
 	h := e.holder
-	h.leave(e)
+	h.Cut(e)
 	m.holders.charge(h, -e.held)
-	if h.newest == nil {
+	if h.Newest == nil {
 		m.bytes -= m.holders.remove(h)
 	}
 }
