@@ -211,9 +211,9 @@ func parseMany(op *Op, m methods, segs [][]byte) {
 		op.Kind = several(first, m)
 	case first == "_bulk" && len(segs) == 2 && last == "stream" && m.in(writes):
 		op.Kind, op.Stream = Bulk, true
-	case string(segs[1]) == "_bulk" && len(segs) == 3 && last == "stream":
-		parseIndex(op, m, segs)
-	case len(segs) <= 3 && (last == "_bulk" && m.in(writes) || (first == "_all" || first == "") && byQuery(last, m) != Other):
+	case len(segs) > 3:
+	case last == "_bulk" && m.in(writes), last == "stream" && string(segs[1]) == "_bulk",
+		(first == "_all" || first == "") && byQuery(last, m) != Other:
 		parseIndex(op, m, segs)
 	}
 }
