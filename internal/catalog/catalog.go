@@ -220,10 +220,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // learns is for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 	e, began := c.entryOf(name, asker.Realm), c.now()
-	if a := e.index.Load(); a.fresh(began, 0) && !c.doubted(asker, a) {
-		return nil
-	}
-	if a := e.several.Load(); a.fresh(began, 0) && !c.doubted(asker, a) {
+	if c.holds(e.index.Load(), asker, began, 0) || c.holds(e.several.Load(), asker, began, 0) {
 		return nil
 	}
 	if f := e.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
@@ -244,7 +241,7 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 // resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
 func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
 	e, began := c.entryOf(name, asker.Realm), c.now()
-	if a := e.index.Load(); a.fresh(began, maxAge) && !c.doubted(asker, a) {
+	if a := e.index.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
 	}
 	select {
@@ -255,7 +252,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	}
 	now, before := c.now(), e.index.Load()
 	switch f := e.failure.Load(); {
-	case before.fresh(now, maxAge) && !c.doubted(asker, before):
+	case c.holds(before, asker, now, maxAge):
 		return before.value, nil
 	case e.missing.After(began):
 		return Index{Index: es.Index{Name: name}}, nil
@@ -392,10 +389,14 @@ type incarnation struct{ name, uuid string }
 // maxQuestions is how often the engine is asked what an index is, while other clients say that it isn't the same any more.
 const maxQuestions = 3
 
-// doubted reports whether other clients have said, since the answer was given, that the index isn't the same any more.
-func (c *Catalog) doubted(asker Asker, a *answer[Index]) bool {
+// holds reports whether an answer is believed now: it is fresh, and other clients haven't said since that the index isn't the same any
+// more.
+func (c *Catalog) holds(a *answer[Index], asker Asker, now time.Time, maxAge time.Duration) bool {
+	if !a.fresh(now, maxAge) {
+		return false
+	}
 	_, open := c.doubts.Doubt(asker.Credentials, a.value.Name)
-	return open
+	return !open
 }
 
 // identify asks the engine what a name stands for. It asks again if a doubt has come up meanwhile, which the answer doesn't settle.
