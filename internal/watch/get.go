@@ -191,16 +191,19 @@ func (rd *Reading) doubts(index string) bool {
 // answer must be here, or nothing of the read be sent: while somebody waits for a connection to ask, the read must not hold another. If the
 // engine doesn't answer, the read asks no more.
 func (rd *Reading) askFor(index, name string, open func() bool) (asked bool) {
+	q := &rd.questions
 	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
-		if rd.unanswered || rd.asked[next] || !open() {
+		switch {
+		case q.asked[next]:
 			continue
+		case q.unanswered || !open():
+			return asked
+		case q.asked == nil:
+			q.asked = make(map[string]bool)
 		}
-		if rd.asked == nil {
-			rd.asked = make(map[string]bool)
-		}
-		rd.asked[next], asked = true, true
+		q.asked[next], asked = true, true
 		rd.r.FreeUpstream()
-		rd.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
+		q.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
 	}
 	return asked
 }
@@ -412,8 +415,7 @@ func documentOfSource(op *api.Op) []byte {
 
 // BeginWrite begins to watch a write whose answer may show the document: see Written. Call it right before the write is sent.
 func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
-	rd.w, rd.r, rd.rules, rd.stamps, rd.unanswered = w, r, w.Rules.Rules(), stamps{}, false
-	rd.asked = nil
+	rd.w, rd.r, rd.rules, rd.stamps, rd.questions = w, r, w.Rules.Rules(), stamps{}, questions{}
 	rd.begin(true)
 }
 

@@ -41,17 +41,14 @@ type Watcher struct {
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
 // again.
 type Reading struct {
-	w      *Watcher
-	r      *client.Request
-	client *client.Client
-	rules  *rule.Set
-	epoch  session.Epoch // from before the read
-	ticket uint64        // of the read among all; 0: it has none
-	began  time.Time
-	// unanswered says that the engine couldn't be asked something.
-	unanswered bool
-	// asked are the names that the engine was asked about. Asked again for the next document, it would say the same.
-	asked map[string]bool
+	w         *Watcher
+	r         *client.Request
+	client    *client.Client
+	rules     *rule.Set
+	epoch     session.Epoch // from before the read
+	ticket    uint64        // of the read among all; 0: it has none
+	began     time.Time
+	questions questions
 
 	choice   choice
 	document Document // of a read of one
@@ -80,6 +77,12 @@ type choice struct {
 	open bool
 }
 
+// questions are those of one read to the engine.
+type questions struct {
+	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
+	unanswered bool            // the engine couldn't be asked something
+}
+
 // added are members that the engine is asked to put into hits, and that are taken out again: the client didn't ask for them.
 type added struct{ numbers, version bool }
 
@@ -106,7 +109,7 @@ func (rd *Reading) begin(exact bool) {
 // end gives up what an idle connection shouldn't hold.
 func (rd *Reading) end() {
 	rd.r, rd.client, rd.rules, rd.choice, rd.document, rd.stamps = nil, nil, nil, choice{}, Document{}, stamps{}
-	rd.asked = nil
+	rd.questions = questions{}
 	rd.copy.release()
 }
 

@@ -14,8 +14,7 @@ import (
 // Serve looks at a read, and reports false where it is to be forwarded as it is.
 func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
-	rd.choice, rd.stamps, rd.unanswered = choice{}, stamps{}, false
-	rd.asked = nil
+	rd.choice, rd.stamps, rd.questions = choice{}, stamps{}, questions{}
 	defer rd.end()
 	switch r.Op().Kind {
 	case api.Get, api.Source:
