@@ -257,6 +257,19 @@ func TestWhatCannotBeUndoneIsRefusedUnderUndo(t *testing.T) {
 	w.ask(200, "PUT", "/docs/_doc/a", `{"n":1}`, field...)
 }
 
+// TestABulkUnderUndoThatNobodyCanReadIsRefused has no rule that guards anything.
+func TestABulkUnderUndoThatNobodyCanReadIsRefused(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "rules: [{name: docs, match: {index: [docs]}, mode: observe}]\n")
+	_, field := w.lock("/_lock/global/l", "o", "")
+	for _, path := range []string{"/docs/_bulk", "/_bulk"} {
+		for _, body := range []string{"x", "\n"} {
+			if r := w.ask(400, "POST", path, body, append(field, "Content-Type", "application/x-ndjson")...); !strings.Contains(r.Raw, "this bulk can't be read") {
+				t.Errorf("%s %q: %s", path, body, r)
+			}
+		}
+	}
+}
+
 func TestUndoWithoutCredentialsSaysWhichLineToAdd(t *testing.T) {
 	w := newUndoWorld(t, enginetest.Serve(t), "undo: {grace: 1s}\n")
 	r := w.ask(400, "PUT", "/_lock/global/x?owner=o&undo=true", "")

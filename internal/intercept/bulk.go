@@ -44,6 +44,9 @@ func (i *Interceptor) many(r *request) bool {
 		reason, of = why, names
 	}
 	switch {
+	case r.journal != nil:
+		fail(r, unguarded("this bulk can't be read, or is of no index with a rule"))
+		return true
 	case reason == untaken:
 		return i.passBulk(r, nil, of)
 	case reason != "" && reason != outcome.ReasonBulk && i.barredBulk(r, reason):
@@ -146,10 +149,6 @@ func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
 
 // passBulk is passMany for a bulk whose items have been read.
 func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) bool {
-	if r.journal != nil {
-		fail(r, unguarded("this bulk can't be read, or is of no index with a rule"))
-		return true
-	}
 	s, err := i.withoutStamps(r)
 	if err != nil {
 		r.Fail(err)

@@ -103,11 +103,10 @@ func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire
 	return outcomeField(&o)
 }
 
-// untransformed reports whether a write that goes as it is has something that its rule transforms: a delete has not. A write may have no
-// rule, and yet have to say why it goes as it is: because it is under a lock.
+// untransformed reports whether a write that goes as it is has something that its rule transforms: a delete has not.
 func untransformed(r *request, ru *rule.Rule) bool {
 	kind := r.Op().Kind
-	return ru != nil && ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
+	return ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
 }
 
 // observe forwards a write as it is and counts its effect: if the write's version doesn't follow the version that its client had read, it
