@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/budget"
 	"optimist/internal/config"
 	"optimist/internal/enginetest"
+	"optimist/internal/upstream"
 	"optimist/lockrouter"
 )
 
@@ -441,4 +444,20 @@ func TestWhatIsToldWhereTheJournalsAreDeleted(t *testing.T) {
 	w.ask(200, "POST", "/_lock/global/y/_rollback?wait=5m&owner=two&token="+token, "")
 	w.wants("/docs/_doc/a", `{"n":1}`)
 	w.wants("/docs/_doc/c", `{"n":1}`)
+}
+
+// TestWhatJournalsReadIsOnNobodysAccount: a request may have ended, and its account be another's, while its journal is still written.
+func TestWhatJournalsReadIsOnNobodysAccount(t *testing.T) {
+	e := enginetest.New()
+	asked := false
+	e.Before = func(ctx context.Context, _ *upstream.Request) (*upstream.Response, error) {
+		if asked = true; budget.Of(ctx) != nil {
+			t.Error("it is on the account of the request")
+		}
+		return nil, nil
+	}
+	ctx := budget.With(t.Context(), new(budget.Account))
+	if _, err := (detached{e}).Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/")}); err != nil || !asked {
+		t.Error(err, asked)
+	}
 }
