@@ -118,13 +118,30 @@ func (it *Item) Named() bool { return len(it.Index) > 0 && len(it.id) > len(`""`
 // ID is the document's, or "".
 func (it *Item) ID() string { return gjson.ParseBytes(it.id).String() }
 
+// Ref is the document that it names. likely is what it is in all likelihood: then its texts are used, and none is allocated.
+func (it *Item) Ref(likely doc.Ref) doc.Ref {
+	if string(it.Index) != likely.Index {
+		likely.Index = string(it.Index)
+	}
+	if !it.reads(likely.ID) {
+		likely.ID = it.ID()
+	}
+	return likely
+}
+
+// reads reports whether its id is certainly this one: it stands there letter by letter.
+func (it *Item) reads(id string) bool {
+	n := len(it.id) - 1
+	return n > 0 && string(it.id[1:n]) == id && strings.IndexByte(id, '\\') < 0
+}
+
 // IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
 // name is any, and so is a document without an id: the engine makes that.
 func (it *Item) IsElsewhere(index, id string) bool {
 	if index != "" && len(it.Index) > 0 && string(it.Index) != index {
 		return true
 	}
-	if n := len(it.id) - 1; id == "" || n < 1 || string(it.id[1:n]) == id {
+	if id == "" || len(it.id) < len(`""`) || it.reads(id) {
 		return false
 	}
 	return it.ID() != id && utf8.ValidString(id) // the engines put other characters in the place of what isn't text

@@ -3,6 +3,7 @@ package intercept
 import (
 	"bytes"
 	"errors"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -105,25 +106,24 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		return true, "", nil
 	}
 	d, reason := i.defaults(r)
-	var b *items
-	if reason == "" {
-		if b, err = i.readItems(r, body, d); err != nil {
-			reason = outcome.ReasonFormat // the engine says what is wrong with it
-		}
-	}
 	if reason != "" {
 		of, _ = bulk.Names(body, d)
 		return false, reason, of
 	}
-	if !b.choose() {
-		switch {
-		case b.passes:
-			reason = outcome.ReasonBulk
-		case !b.taken():
-			reason = untaken
-		}
-		return false, reason, b.itemNames()
+	b := i.newItems(r, 0)
+	l, err := b.look(bulk.NewReader(body, d))
+	if err == nil && l.found {
+		b.all = make([]item, 0, likelyItems(body))
+		err = b.read(bulk.NewReader(body, d), math.MaxInt)
 	}
+	switch {
+	case err != nil:
+		of, _ = bulk.Names(body, d)
+		return false, outcome.ReasonFormat, of // the engine says what is wrong with it
+	case !l.found:
+		return false, l.reason, l.of
+	}
+	b.choose()
 	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {
 	case errors.Is(err, budget.ErrTooMuch):
 		return i.stream(r)
@@ -166,19 +166,6 @@ func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) 
 // bulkLimit is the size of a bulk's answer, in bytes, up to which it is looked at: some 20,000 items.
 const bulkLimit = 4 << 20
 
-// itemNames are the names of the items, of a client of whom something may be known.
-func (b *items) itemNames() []bulk.Name {
-	if !b.r.Client().Known {
-		return nil
-	}
-	of := make([]bulk.Name, len(b.all))
-	for k := range b.all {
-		it := &b.all[k]
-		of[k] = bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing}
-	}
-	return of
-}
-
 // noting ends a session's knowledge of the documents that its own forwarded writes have changed.
 type noting struct {
 	i     *Interceptor
@@ -206,11 +193,11 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 		if named = named && it.Named(); !named {
 			break
 		}
-		index, routing := r.Index(), usual
+		called := bulk.Name{Index: r.Index(), Routing: usual}
 		if n++; n <= len(of) {
-			index, routing = of[n-1].Index, of[n-1].Routing
+			called = of[n-1]
 		}
-		note.item(string(verb), &it, bulk.Name{Index: index, Routing: routing})
+		note.item(string(verb), &it, called)
 	}
 	if named && (n >= len(of) || n == 0 && es.Member(answer, "error") != nil) {
 		return // all are known, or nothing was done
@@ -235,7 +222,7 @@ func (n *noting) item(action string, it *es.Item, called bulk.Name) {
 		return // It was refused, or is new, so that nobody knew of it: most items of most bulks.
 	}
 	catalog, realm := n.i.catalog, n.r.Client().Realm
-	ref := doc.Ref{Index: string(it.Index), ID: it.ID(), Routing: called.Routing}
+	ref := it.Ref(doc.Ref{Index: called.Index, ID: called.ID, Routing: called.Routing})
 	home, maybe := catalog.Home(realm, called.Index, ref, "")
 	if maybe != "" { // nobody knows yet whether its routing leads to another document
 		n.ask(called.Index)

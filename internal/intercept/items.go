@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -45,7 +44,6 @@ type items struct {
 	denied *denial
 	epoch  session.Epoch
 	stamps bool // documents may have stamps in them
-	passes bool // a rule says that items go as they are
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
@@ -63,6 +61,7 @@ type item struct {
 	rule    *rule.Rule                  // nil: none takes it
 	guarded bool                        // package write writes it
 	retries bool                        // it goes as it is, but for the rule's retry_on_conflict
+	passes  bool                        // its rule says that it goes as it is
 	queued  bool                        // it waits for items of the same document
 	series  *session.Series             // of these items; nil: there are no others
 	done    bool                        // it has its result, or an error
@@ -100,12 +99,6 @@ type named struct {
 type ruled struct {
 	rule  *rule.Rule
 	known bool
-}
-
-// readItems reads the items of a bulk. The error is bulk.ErrUnreadable.
-func (i *Interceptor) readItems(r *request, body []byte, d bulk.Defaults) (*items, error) {
-	b := i.newItems(r, likelyItems(body))
-	return b, b.read(bulk.NewReader(body, d), math.MaxInt)
 }
 
 // newItems has room for so many items.
@@ -202,18 +195,52 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 	return ru, nil
 }
 
-// choose finds out which items are guarded, and reports whether any has to be dealt with here. Items of one
-// document go one after the other if one of them is guarded: see queues.
-func (b *items) choose() (any bool) {
+// looked is what look has found.
+type looked struct {
+	found  bool        // an item that has to be dealt with here
+	reason string      // why none has; empty: a rule takes some, and there is nothing to do for it
+	of     []bulk.Name // all items' names, of a client of whom something may be known
+}
+
+// look goes through the items until it finds one that has to be dealt with here. It keeps none of them: most bulks have no such item, and
+// then nobody needs them. The error is bulk.ErrUnreadable.
+func (b *items) look(reader *bulk.Reader) (l looked, err error) {
+	known := b.r.Client().Known
+	l.reason = untaken
+	var it item
+	for {
+		it = item{}
+		var ok bool
+		if it.Item, ok, err = reader.Next(); err != nil || !ok {
+			return l, err
+		}
+		it.named = b.nameOf(it.Index)
+		b.chooseFor(&it)
+		switch {
+		case it.isOurs():
+			return looked{found: true}, nil
+		case it.passes:
+			l.reason = outcome.ReasonBulk
+		case it.rule != nil && l.reason == untaken:
+			l.reason = ""
+		}
+		if known {
+			l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
+		}
+	}
+}
+
+// isOurs reports whether the item has to be dealt with here.
+func (it *item) isOurs() bool { return it.guarded || it.retries || it.err != nil }
+
+// choose finds out which items are guarded. Items of one document go one after the other if one of them is guarded: see queues.
+func (b *items) choose() {
 	for k := range b.all {
 		it := &b.all[k]
-		b.chooseFor(it)
-		if it.err != nil {
+		if b.chooseFor(it); it.err != nil {
 			it.account.Kind = outcome.Refused
 		}
-		any = any || it.guarded || it.retries || it.err != nil
 	}
-	return any
 }
 
 func (b *items) chooseFor(it *item) {
@@ -233,7 +260,7 @@ func (b *items) chooseFor(it *item) {
 	case it.rule.Bulk == rule.BulkRefuse:
 		it.err = refusedBy(it.rule)
 	case it.rule.Bulk == rule.BulkPass:
-		it.rule, b.passes = nil, true
+		it.rule, it.passes = nil, true
 	case it.Odd && it.rule.Locks != nil:
 		it.err = unguardable(it.rule, outcome.ReasonFormat)
 	case it.Elsewhere && (it.rule.Transform != nil || it.rule.Unknown == rule.UnknownReject || it.rule.RejectLost):
@@ -244,16 +271,6 @@ func (b *items) chooseFor(it *item) {
 		it.named.guarded = it.named.guarded || it.guarded
 		it.retries = !it.guarded && !it.Elsewhere && it.err == nil && it.wantsRetries()
 	}
-}
-
-// taken reports whether a rule that is in force takes any of the items.
-func (b *items) taken() bool {
-	for k := range b.all {
-		if b.all[k].rule != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // refusedBy is what an item gets whose rule refuses items of bulks.
@@ -673,7 +690,7 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	case b.r.Client().Known:
 		did := es.ParseItem(res.Body)
 		note := noting{b.i, b.r, b.epoch, func(string) { _, _ = b.indexOf(it.named) }}
-		note.item(it.Verb, &did, bulk.Name{Index: it.Index, Routing: it.Routing})
+		note.item(it.Verb, &did, bulk.Name{Index: it.Index, ID: it.ID, Routing: it.Routing})
 	}
 	it.res = res
 }
