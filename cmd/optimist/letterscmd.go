@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"optimist/internal/config"
@@ -68,42 +67,17 @@ type lettersList struct {
 
 // Run lists all pages.
 func (c *lettersList) Run(p *process) error {
-	query := url.Values{"size": {"500"}}
-	for name, value := range c.values() {
-		query.Set(name, value)
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	listed := 0
-	client := &adminClient{command: "dead-letters list", where: c.adminFlag}
-	err := eachPage(p.ctx, client, lettersPath, query, func(page *deadletter.Listed) (next string, err error) {
-		for _, l := range page.Letters {
-			if err := c.write(p.stdout, table, l, listed); err != nil {
-				return "", err
-			}
-			listed++
-		}
-		if page.Away != "" && page.Next == "" {
-			fmt.Fprintln(p.stderr, "only the letters in the folder are listed: "+printable.Line(page.Away))
-		}
-		return page.Next, nil
-	})
-	if err != nil {
-		return err
-	}
-	if listed == 0 && !c.JSON {
-		fmt.Fprintln(p.stdout, "there are no dead letters")
-	}
-	return table.Flush()
+	l := listing{client: adminClient{command: "dead-letters list", where: c.adminFlag}, path: lettersPath, size: "500", member: "letters",
+		filter: c.values(), asJSON: c.JSON, empty: "there are no dead letters", partly: "only the letters in the folder are listed: ",
+		head: "ID\tKEPT\tSTATE\tREASON\tRULE\tWRITE\tDETAIL", row: letterRow}
+	return l.print(p)
 }
 
-func (c *lettersList) write(out, table io.Writer, l *deadletter.Letter, n int) error {
-	if c.JSON {
-		line, err := json.Marshal(l)
-		fmt.Fprintf(out, "%s\n", line)
+// letterRow writes the row of a dead letter.
+func letterRow(table io.Writer, entry json.RawMessage) error {
+	var l deadletter.Letter
+	if err := json.Unmarshal(entry, &l); err != nil {
 		return err
-	}
-	if n == 0 {
-		fmt.Fprintln(table, "ID\tKEPT\tSTATE\tREASON\tRULE\tWRITE\tDETAIL")
 	}
 	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable.Word(l.ID), seconds(l.At), l.State, l.Reason, l.Rule,
 		printable.Word(l.Request.Method+" "+l.Request.Target), printable.Word(shortened(l.Detail)))

@@ -18,9 +18,14 @@ import (
 func TestAListOfDeadLettersHasTimesWithAZoneAndNoBodies(t *testing.T) {
 	l := &deadletter.Letter{ID: "0a", At: time.Date(2026, 11, 25, 23, 22, 25, 0, time.FixedZone("", 3600)), Rule: "shop", Reason: "conflict",
 		Request: deadletter.Request{Method: "PUT", Target: "/shop/_doc/1"}, State: deadletter.Waiting}
+	entry, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	for _, list := range []*lettersList{{}, {JSON: true}} {
-		if err := list.write(&out, &out, l, 1); err != nil {
+	for _, asJSON := range []bool{false, true} {
+		list := listing{asJSON: asJSON, row: letterRow}
+		if err := list.entry(&out, &out, entry, 1); err != nil {
 			t.Fatal(err)
 		}
 	}

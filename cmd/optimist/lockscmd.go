@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -53,47 +52,16 @@ type locksLs struct {
 
 // Run lists all pages.
 func (c *locksLs) Run(p *process) error {
-	query := url.Values{"size": {"1000"}}
-	for key, value := range map[string]string{"owner": c.Owner, "prefix": c.Prefix, "older_than": c.OlderThan} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	listed := 0
-	type page struct {
-		Locks []json.RawMessage
-		Next  string
-	}
-	client := &adminClient{command: "locks ls", where: c.adminFlag}
-	err := eachPage(p.ctx, client, "/_optimist/locks", query, func(l *page) (next string, err error) {
-		for _, raw := range l.Locks {
-			if err := c.write(p.stdout, table, raw, listed); err != nil {
-				return "", err
-			}
-			listed++
-		}
-		return l.Next, nil
-	})
-	if err != nil {
-		return err
-	}
-	if listed == 0 && !c.JSON {
-		fmt.Fprintln(p.stdout, "no locks are held")
-	}
-	return table.Flush()
+	l := listing{client: adminClient{command: "locks ls", where: c.adminFlag}, path: "/_optimist/locks", size: "1000", member: "locks",
+		filter: map[string]string{"owner": c.Owner, "prefix": c.Prefix, "older_than": c.OlderThan}, asJSON: c.JSON,
+		empty: "no locks are held", head: "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE", row: leaseRow}
+	return l.print(p)
 }
 
-// write writes a lease: as the JSON that it came as, or as the n-th row of the table, from 0.
-func (c *locksLs) write(out, table io.Writer, raw json.RawMessage, n int) error {
-	if c.JSON {
-		return jsonLine(out, raw)
-	}
-	if n == 0 {
-		fmt.Fprintln(table, "LOCK\tOWNER\tMODE\tTOKEN\tENDS IN\tWAITING\tNOTE")
-	}
+// leaseRow writes the row of a lease.
+func leaseRow(table io.Writer, entry json.RawMessage) error {
 	var l heldLease
-	if err := json.Unmarshal(raw, &l); err != nil {
+	if err := json.Unmarshal(entry, &l); err != nil {
 		return err
 	}
 	waiting := ""

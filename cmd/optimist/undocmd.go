@@ -52,47 +52,16 @@ type undoLs struct {
 
 // Run lists all pages.
 func (c *undoLs) Run(p *process) error {
-	query := url.Values{"size": {"1000"}}
-	for key, value := range map[string]string{"owner": c.Owner, "prefix": c.Prefix, "state": c.State, "older_than": c.OlderThan} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	listed := 0
-	type page struct {
-		Journals []json.RawMessage
-		Next     string
-	}
-	client := &adminClient{command: "undo ls", where: c.adminFlag}
-	err := eachPage(p.ctx, client, undoPath, query, func(l *page) (next string, err error) {
-		for _, raw := range l.Journals {
-			if err := c.write(p.stdout, table, raw, listed); err != nil {
-				return "", err
-			}
-			listed++
-		}
-		return l.Next, nil
-	})
-	if err != nil {
-		return err
-	}
-	if listed == 0 && !c.JSON {
-		fmt.Fprintln(p.stdout, "there are no journals")
-	}
-	return table.Flush()
+	l := listing{client: adminClient{command: "undo ls", where: c.adminFlag}, path: undoPath, size: "1000", member: "journals",
+		filter: map[string]string{"owner": c.Owner, "prefix": c.Prefix, "state": c.State, "older_than": c.OlderThan}, asJSON: c.JSON,
+		empty: "there are no journals", head: "LOCK\tOWNER\tTOKEN\tSTATE\tBEGUN\tDEAD LETTERS", row: journalsRow}
+	return l.print(p)
 }
 
-// write writes a journal: as JSON, or as the n-th row of the table, from 0.
-func (c *undoLs) write(out, table io.Writer, raw json.RawMessage, n int) error {
-	if c.JSON {
-		return jsonLine(out, raw)
-	}
-	if n == 0 {
-		fmt.Fprintln(table, "LOCK\tOWNER\tTOKEN\tSTATE\tBEGUN\tDEAD LETTERS")
-	}
+// journalsRow writes the row of a journal.
+func journalsRow(table io.Writer, entry json.RawMessage) error {
 	var j journalRow
-	if err := json.Unmarshal(raw, &j); err != nil {
+	if err := json.Unmarshal(entry, &j); err != nil {
 		return err
 	}
 	fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%d\n", j.locks(), printable.Word(j.Owner), j.Token, j.State, seconds(j.Began), j.Left)
@@ -105,23 +74,6 @@ func (j *journalRow) locks() string {
 		return fmt.Sprintf("%s (+%d)", printable.Word(j.Lock), j.Locks-1)
 	}
 	return printable.Word(j.Lock)
-}
-
-// jsonLine writes JSON without the line breaks that the listener has put in.
-func jsonLine(out io.Writer, raw json.RawMessage) error {
-	line, err := json.Marshal(raw)
-	if err == nil {
-		fmt.Fprintf(out, "%s\n", line)
-	}
-	return err
-}
-
-// seconds is a time for a row of a table.
-func seconds(t time.Time) string {
-	if t.IsZero() {
-		return "unknown"
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 type undoShow struct {
