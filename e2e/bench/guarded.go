@@ -204,28 +204,3 @@ func (m measurement) workloads(ctx context.Context, c contender, results map[str
 	}
 	return nil
 }
-
-// turn warms a process up and adds one turn's figures.
-func (m measurement) turn(ctx context.Context, p *process, l *steps, f *figures) error {
-	if _, err := l.run(ctx, m.each/4); err != nil {
-		return err
-	}
-	before, err := p.cpu()
-	if err != nil {
-		return err
-	}
-	s, err := l.run(ctx, m.each)
-	if err != nil {
-		return err
-	}
-	after, err := p.cpu()
-	if err != nil {
-		return err
-	}
-	f.cpu = append(f.cpu, micros(after-before)/float64(s.requests))
-	f.rate = append(f.rate, float64(s.requests)/s.elapsed.Seconds())
-	f.p50 = append(f.p50, micros(s.p50))
-	f.p99 = append(f.p99, micros(s.p99))
-	f.rss = max(f.rss, p.rss())
-	return nil
-}

@@ -89,7 +89,12 @@ func (m measurement) of(ctx context.Context, c contender, f *figures) error {
 		return err
 	}
 	defer p.end()
-	l := &load{addr: p.addr, clients: m.clients, request: smallPut(p.addr), want: []byte(stubBody)}
+	put := []step{{request: smallPut(p.addr), body: []byte(stubBody)}}
+	return m.turn(ctx, p, &steps{addr: p.addr, clients: m.clients, opening: noSteps, cycle: func(int) []step { return put }}, f)
+}
+
+// turn warms a process up and adds one turn's figures.
+func (m measurement) turn(ctx context.Context, p *process, l *steps, f *figures) error {
 	if _, err := l.run(ctx, m.each/4); err != nil {
 		return err
 	}

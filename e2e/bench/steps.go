@@ -30,7 +30,22 @@ type steps struct {
 	cycle   func(client int) []step
 }
 
-// run drives the load until d has passed, as load.run does. Every request is one of the sample.
+// sample is what the clients saw.
+type sample struct {
+	requests int64
+	elapsed  time.Duration
+	p50, p99 time.Duration
+}
+
+// smallPut is a client's write of a small document, as the official clients send it.
+func smallPut(host string) []byte {
+	body := `{"name":"a small document","stock":10,"tags":["a","b"],"updated_at":"2024-05-01T10:00:00Z"}`
+	return []byte("PUT /bench/_doc/1 HTTP/1.1\r\nHost: " + host +
+		"\r\nUser-Agent: bench/1.0 (linux-amd64)\r\nAccept: application/json\r\nAuthorization: Basic YmVuY2g6YmVuY2g=\r\n" +
+		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+}
+
+// run drives the load until d has passed. Any answer but the one wanted ends it with an error: a proxy that answers wrongly has no figures.
 func (l *steps) run(ctx context.Context, d time.Duration) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -131,3 +146,6 @@ func request(method, target, host, body string, more ...string) []byte {
 	}
 	return append(append(b, "\r\n"...), body...)
 }
+
+// noSteps is an opening of nothing.
+func noSteps(int) []step { return nil }
