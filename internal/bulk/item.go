@@ -146,9 +146,20 @@ func (it *Item) readUpdate() bool {
 	if it.Source = firstValue(it.Source); it.Source == nil {
 		return false
 	}
+	var doc, script, upserts bool
+	for s := jsontext.Scan(it.Source); s.IsObject() && s.Next(); {
+		switch {
+		case s.Named("doc"):
+			doc = true
+		case s.Named("script"):
+			script = true
+		case s.Named("upsert"), s.Named("doc_as_upsert") && string(s.Text()) != "false":
+			upserts = true // no engine makes the document under a guard
+		}
+	}
 	guardsItself := api.GuardsItself(it.Source)
 	it.Guarded = it.Guarded || guardsItself
-	return !(it.Guarded && upserts(it.Source)) && !(guardsItself && it.Retries)
+	return doc != script && !(it.Guarded && upserts) && !(guardsItself && it.Retries)
 }
 
 // Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,
@@ -220,12 +231,6 @@ func (n *Name) read(name, v gjson.Result) bool {
 		n.Routing = v.String()
 	}
 	return true
-}
-
-// upserts reports whether an update makes the document where there is none. No engine does that under a guard: it refuses the whole bulk.
-func upserts(update []byte) bool {
-	v := gjson.GetManyBytes(update, "upsert", "doc_as_upsert")
-	return v[0].Exists() || v[1].Bool()
 }
 
 // skipEmpty returns the text without the empty lines that it begins with: the engines skip them between items.
@@ -371,6 +376,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.addParam(name, text)
 	case "pipeline", "require_alias":
 		it.addParam(name, text)
+		return text != "" || name != "pipeline"
 	case "lock_token":
 		it.Token = text
 	default:
@@ -404,7 +410,7 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON:
 		it.pipeline = v.String()
 		it.pipes = it.pipes || it.pipeline != noPipeline
-		return true
+		return it.pipeline != ""
 	case name == "_source" && v.IsArray(): // which the engines refuse
 		return false
 	case name == "_source" && it.Kind == api.Update:
@@ -501,17 +507,40 @@ func (it *Item) complete(r *Reader) error {
 
 // isRefused reports whether the engine refuses the whole bulk because of the item's members.
 func (it *Item) isRefused(r *Reader) bool {
-	return it.ownType && !r.Types || it.Guarded && it.misguarded()
+	const longestID = 512 // bytes
+	return it.ownType && !r.Types || it.Guarded && it.misguarded() ||
+		len(it.ID) > longestID && it.Kind != api.Delete
 }
 
-// misguarded reports whether the engine refuses the whole bulk because of the item's guard.
+// misguarded reports whether the engine refuses the whole bulk because of the item's guard. It takes a sequence number and its primary
+// term, or a version and its type, and nothing of the other kind.
 func (it *Item) misguarded() bool {
-	_, seqNo := uri.Param(it.params, "if_seq_no")
-	_, term := uri.Param(it.params, "if_primary_term")
-	_, version := uri.Param(it.params, "version")
-	creates := it.Verb == "create" || it.ID == "" && version
 	it.Odd = it.Odd || it.ID == "" // a document that the engine names has no number before: that item alone conflicts
-	return seqNo != term || creates || seqNo && it.Retries || version && it.Verb == "update"
+	seqNo, hasSeqNo := it.number("if_seq_no")
+	term, hasTerm := it.number("if_primary_term")
+	version, hasVersion := it.number("version")
+	kind, _ := uri.Param(it.params, "version_type")
+	external := string(kind) == "external" || string(kind) == "external_gte"
+	switch {
+	case it.Verb == "create", hasSeqNo != hasTerm, hasVersion != external, len(kind) > 0 && !external && string(kind) != "internal":
+		return true
+	case hasSeqNo:
+		none := seqNo == -2 && term == 0 // as the engines themselves say that there is no guard
+		return hasVersion || it.Retries || !none && (seqNo < 0 || term < 1)
+	case hasVersion:
+		return it.ID == "" || it.Verb == "update" || version < 0
+	}
+	return false
+}
+
+// number is a parameter of the item's that has to be a whole number. Some engines take others, too, and cut them off: such an item is Odd.
+func (it *Item) number(name string) (n int64, given bool) {
+	text, given := uri.Param(it.params, name)
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if given && err != nil {
+		it.Odd, n = true, math.MaxInt64
+	}
+	return n, given
 }
 
 // shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those from

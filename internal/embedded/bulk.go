@@ -40,7 +40,8 @@ func (c *call) bulk() *Error {
 // bulkItems reads and checks all actions before any is carried out: one malformed action refuses the whole request.
 func (c *call) bulkItems() ([]bulkItem, *Error) {
 	defaults := bulkItem{index: c.vars.index, pipeline: c.params.get("pipeline")}
-	if defaults.needAlias = c.flag("require_alias", false); c.bad != nil {
+	const alias = "require_alias" // an empty one counts for requests of one document only
+	if defaults.needAlias = c.params.get(alias) != "" && c.flag(alias, false); c.bad != nil {
 		return nil, c.bad
 	}
 	var items []bulkItem
