@@ -177,11 +177,12 @@ lint() {
   return $status
 }
 
+# Benchmarks check what they measure: each runs once, so that none rots.
 # The race detector allocates: tests that count the allocations of a whole request are built, and run, without it alone.
 unit() {
   local limit=8m status=0
   [[ ${E2E_LONG-} == 1 ]] && limit=40m
-  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout="$limit" || status=1
+  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -bench=. -benchtime=1x -timeout="$limit" || status=1
   grep -rl --include='*_test.go' '^func TestAllocations' . | xargs -n 1 dirname | sort -u |
     xargs go test -json -run='^TestAllocations' || status=1
   go test -C tools -json ./... || status=1

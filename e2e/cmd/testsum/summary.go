@@ -98,10 +98,13 @@ func note(s *state, e event) {
 }
 
 func summarise(states map[key]*state, order []key, loose string) summary {
-	// Tests that ended without a result were running when their package ended: a panic, or a time-out.
+	// Tests that ended without a result were running when their package ended: a panic, or a time-out. A benchmark only has one if it failed.
 	for _, k := range order {
 		if s := states[k]; k.test != "" && s.result == "" {
 			s.result = "fail"
+			if whole := states[key{pkg: k.pkg}]; strings.HasPrefix(k.test, "Benchmark") && whole != nil && whole.result == "pass" {
+				s.result = "pass"
+			}
 		}
 	}
 	for _, k := range order {

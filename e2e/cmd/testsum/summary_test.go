@@ -45,6 +45,15 @@ var cases = map[string]struct {
 		`func TestMain(*testing.M) { os.Exit(4) }`,
 		1, []string{"--- FAIL: m\n", "0 passed, 1 failed, 0 skipped"}, nil,
 	},
+	"a benchmark counts as a test": {
+		`func BenchmarkA(b *testing.B) { for b.Loop() {} }`,
+		0, []string{"1 passed, 0 failed, 0 skipped"}, []string{"FAIL"},
+	},
+	"a benchmark that fails is a failure": {
+		`func BenchmarkA(b *testing.B) { for b.Loop() {} }
+		func BenchmarkB(b *testing.B) { b.Fatal("the reason") }`,
+		1, []string{"--- FAIL: m BenchmarkB\n", "the reason"}, nil,
+	},
 	"what does not build is a failure": {
 		`func TestA(*testing.T) { undefined() }`,
 		1, []string{"--- FAIL: m\n", "undefined: undefined", "0 passed, 1 failed, 0 skipped"}, nil,
@@ -87,7 +96,7 @@ func summariseRunOf(t *testing.T, tests string) (int, string) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-bench=.", "-benchtime=1x", "-vet=off", ".")
 	cmd.Dir = dir
 	events, _ := cmd.Output() // the failures are what is looked for
 	file := filepath.Join(dir, "events.json")
