@@ -20,7 +20,7 @@ type Result struct {
 	failed  bool   // element has an error
 	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
 	action, place []byte
-	id            []byte // of the document, as the engine's answer has it; good as long as that is
+	index, id     []byte // of the document, as the engine's answer has them; good as long as that is
 }
 
 // results goes through the items of an answer to a bulk, in one pass. The Results have memory of their own, which is one piece for all.
@@ -49,6 +49,8 @@ func (r *results) next(asIs bool) (res Result, ok bool) {
 		switch string(inner.Name()) {
 		case "error":
 			failure = inner.Text()
+		case "_index":
+			res.index = inner.Text()
 		case "_id":
 			res.id = inner.Text()
 		case "status":

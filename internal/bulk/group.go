@@ -95,7 +95,7 @@ type parkedWrite struct {
 	unowned  bool          // no goroutine is at work on its item
 	asIs     bool          // the client gets the engine's element as it stands
 	once     bool          // it isn't sent again after a rejection
-	id       string        // of its document; "": the engine makes one
+	doc      document      // as the client names it; without an id, the engine makes one
 	// resume goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
 	resume func()
 	ended  bool // resume is called, or about to be
@@ -127,7 +127,8 @@ func (g *Group) End() {
 
 // Add parks an item that isn't guarded, and that no goroutine is at work on. It goes with the first request. wait returns its result.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
-	w := &parkedWrite{text: it.Text, at: it.at, unowned: true, asIs: true, once: it.PassRejected, id: it.ID, done: make(chan struct{})}
+	w := &parkedWrite{text: it.Text, at: it.at, doc: it.document(), unowned: true, asIs: true, once: it.PassRejected,
+		done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.writes = append(g.writes, w)
@@ -147,7 +148,7 @@ func (g *Group) flush() {
 
 // Pass parks an item that isn't guarded, and returns its result. It is Add for the goroutine of an item that is at work.
 func (g *Group) Pass(it *Item) (Result, error) {
-	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, id: it.ID, done: make(chan struct{})}
+	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, doc: it.document(), done: make(chan struct{})}
 	g.park(p)
 	<-p.done
 	return p.res, p.err
@@ -242,7 +243,7 @@ func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool)
 func (w *Way) park(q *request) bool {
 	text, ok := w.item.appendText(make([]byte, 0, len(w.item.ID)+len(q.query)+len(q.body)+roomOfAction), q)
 	if ok {
-		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, id: w.item.ID}
+		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, doc: w.item.document()}
 	}
 	return ok
 }
@@ -405,14 +406,14 @@ func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 	if !slices.ContainsFunc(writes, isRejected) {
 		return nil, writes
 	}
-	through := map[string]bool{} // documents
+	through := map[string]bool{} // ids: whether two names stand for one index isn't known here
 	for _, w := range slices.Backward(writes) {
-		if isRejected(w) && !through[w.id] {
+		if isRejected(w) && !through[w.doc.id] {
 			again = append(again, w)
 			continue
 		}
 		ended = append(ended, w)
-		through[w.id] = w.id != ""
+		through[w.doc.id] = w.doc.id != ""
 	}
 	slices.Reverse(again)
 	slices.Reverse(ended)
@@ -505,7 +506,7 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	var part Summary
 	of := part.read(res.Payload)
 	whole := of.readAll(writes)
-	if whole && slices.ContainsFunc(writes, (*parkedWrite).isStray) {
+	if whole && mayBeMixedUp(writes) {
 		if writes, whole = inOrder(writes); whole {
 			of = part.read(res.Payload)
 			whole = of.readAll(writes)

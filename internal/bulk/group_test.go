@@ -365,6 +365,51 @@ func TestResultsAreThoseOfTheDocumentsThatTheyName(t *testing.T) {
 	}
 }
 
+// What a pipeline refuses or drops is named as its item named it, in any place. All else is in its place, by the name of its index.
+func TestResultsOfTheSameIDAreThoseOfTheIndicesThatTheyName(t *testing.T) {
+	for _, c := range []struct{ documents, answered, want string }{
+		{"shop/1 orders/1", "shop/1 orders/1", "0 1"},
+		{"shop/1 orders/1", "orders/1 shop/1", "1 0"},
+		{"shop/1 orders/1 shop/2", "orders/1 shop/2 shop/1", "2 0 1"},
+		{"shop/1 orders/1", "shop-1/1 orders-1/1", "0 1"},                                 // two aliases
+		{"shop/1 orders/1 sales/1", "shop-1/1 sales/1 orders/1", "0 2 1"},                 // one was written
+		{"shop/1 shop-1/1", "shop-1/1 shop-1/1", "0 1"},                                   // an alias and its index
+		{"shop/1 shop-1/1 orders/2", "shop-1/1 orders/2 shop-1/1", ""},                    // which of the two was refused?
+		{"shop/1 shop/2", "shop-1/2 shop-1/1", "1 0"},                                     // of one name, the index says nothing
+		{"shop/1 shop/1 orders/1", "shop/1 orders/1 shop/1", "0 2 1"},                     // twice the same document
+		{"shop/1 orders/1 shop/- orders/2", "orders/1 shop/1 shop/- orders/2", "1 0 2 3"}, // one has no id
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &engine{answer: func(int, []string) (int, string, error) {
+				var items []string
+				for k, answered := range strings.Fields(c.answered) {
+					index, id, _ := strings.Cut(answered, "/")
+					items = append(items, fmt.Sprintf(`{"index":{"_index":%q,"_id":%q,"status":%d}}`, index, id, 200+k))
+				}
+				return 200, `{"items":[` + strings.Join(items, ",") + "]}", nil
+			}}
+			g := group(t, e)
+			defer g.Close()
+			var waits []func() (Result, error)
+			for _, d := range strings.Fields(c.documents) {
+				it := itemOf("x")
+				it.Index, it.ID, _ = strings.Cut(d, "/")
+				it.ID = strings.TrimPrefix(it.ID, "-")
+				waits = append(waits, g.Add(it))
+			}
+			var got []string
+			for _, wait := range waits {
+				if res, err := wait(); err == nil {
+					got = append(got, fmt.Sprint(res.Status-200))
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s, answered with %s: %s, want %s", c.documents, c.answered, got, c.want)
+			}
+		})
+	}
+}
+
 func TestWhatABulkCantSayGoesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var targets []string
