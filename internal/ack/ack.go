@@ -26,7 +26,9 @@ type Ack struct {
 	Numbered bool // the answer has the revision's numbers: not under a filter_path, say, nor where it isn't JSON
 	// Missed says that nothing of it is in the document that was written: an ingest pipeline dropped what was sent, or took it to another
 	// document.
-	Missed bool
+	Missed    bool
+	Deleted   bool // the document is gone: an _update may have a script that deletes it
+	Unchanged bool // the engine had nothing to change
 }
 
 // Read reads an acknowledgement of a write of the document ref. An index without a name is any.
@@ -38,6 +40,7 @@ func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
 	}
 	it := es.ParseItem(body)
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
+	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
 	a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID)
 	return a
 }
@@ -50,11 +53,6 @@ func Shown(res *upstream.Response) []byte {
 		return nil
 	}
 	return []byte(source.Raw)
-}
-
-// IsNoop reports whether the engine had nothing to change.
-func IsNoop(res *upstream.Response) bool {
-	return bytes.Contains(res.Payload, []byte(`"result":"noop"`))
 }
 
 // IsDropped reports whether an ingest pipeline has dropped the write: the engine says that it had nothing to change, in a version that no

@@ -2,12 +2,15 @@ package app
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/enginetest"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
 	"optimist/internal/watch"
@@ -361,6 +364,25 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 			t.Errorf("%s: %d %s", target, a.Status, a.Body)
 		}
 	}
+}
+
+func TestADocumentThatAnUpdateDeletesHasNoStamp(t *testing.T) {
+	const answer = `{"_index":"shop","_id":"1","_version":2,"result":"deleted","_seq_no":1,"_primary_term":1,` +
+		`"get":{"_seq_no":1,"_primary_term":1,"found":true,"_source":{"a":1}}}`
+	w := newWorldOn(t, stamping, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/shop/_update/1" {
+			return false
+		}
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(out, answer)
+		return true
+	}))
+	w.put("/shop/_doc/0", `{}`)
+	a := w.ask(w.proxied, "POST", "/shop/_update/1", `{"script":"ctx.op='delete'","_source":true}`, "Optimist-Session", "s")
+	if a.Status != 200 || a.Body != answer {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 201, "guarded;attempts=1;base=absent")
 }
 
 func TestAPatchMayCarryAStamp(t *testing.T) {

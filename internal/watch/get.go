@@ -430,10 +430,11 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 	}
 	d := &Document{Ref: ref, name: ref.Index, stamper: ru}
 	d.read(answer, document)
-	if d.whole = d.Found && d.Source != nil; !d.whole {
+	written := es.ParseItem(answer)
+	if d.whole = d.Found && d.Source != nil && string(written.Result) != "deleted"; !d.whole { // a script may delete what it shows
 		return answer, nil
 	}
-	if d.Index = es.ParseItem(answer).Index; d.Index != nil {
+	if d.Index = written.Index; d.Index != nil {
 		d.Ref.Index = string(d.Index)
 	}
 	if keep {

@@ -104,7 +104,9 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		c.settlePassedPart(res, &got)
 		return
 	case c.Op.Kind == api.Update:
-		s.noteUpdate(ctx, c, res)
+		if s.noteUpdate(ctx, c, res, &got); got.Deleted {
+			return
+		}
 	}
 	stored := got.Revision
 	if got.Numbered && !c.MayBeRewritten() {

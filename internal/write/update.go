@@ -18,7 +18,6 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
-	"optimist/internal/session"
 	"optimist/internal/stamp"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -151,13 +150,8 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
-		switch got := ack.Read(res, c.Target()); {
-		case got.Missed:
-		case c.Base.Kind != session.KindNone:
-			c.settleNumbers(got.Revision)
-		default:
-			s.noteUpdate(ctx, c, res)
-		}
+		got := ack.Read(res, c.Target())
+		s.noteUpdate(ctx, c, res, &got)
 	}
 	return res, nil
 }

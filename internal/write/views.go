@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"net/http"
 
 	"optimist/internal/ack"
 	"optimist/internal/doc"
@@ -15,19 +14,23 @@ import (
 )
 
 // noteUpdate notes what a session knows after the engine has merged an _update. If the answer shows the document, its client has read it.
-// Else the document is no longer what the client's named thread of work sent before. If the thread's next write were counted from that,
-// and sent the same values again, it would change nothing.
-func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response) {
-	r := c.req
-	whole, _ := c.answerDocument(res)
+// If a script has deleted the document, its client has seen that it is gone. Else the document is no longer what the client's named
+// thread of work sent before. If the thread's next write were counted from that, and sent the same values again, it would change nothing.
+func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response, got *ack.Ack) {
+	r, rev := c.req, got.Revision
+	rev.Source, _ = c.answerDocument(res)
 	thread, named := r.Session.Thread()
-	if !r.Rule.Session || r.Anonymous || whole == nil && (!named || res.Status != http.StatusOK || ack.IsNoop(res)) {
-		return
-	}
-	switch rev := ack.Read(res, doc.Ref{}).Revision; {
+	switch held := c.Base.Kind != session.KindNone; {
+	case got.Missed, held && got.Unchanged && c.Base.View != nil: // the base is given back
+	case held && got.Deleted:
+		c.Base.Delete()
+	case held:
+		c.settleNumbers(got.Revision)
+	case !r.Rule.Session, r.Anonymous, rev.Source == nil && !got.Deleted && (!named || got.Created || got.Unchanged):
 	case s.bases.Locate(ctx, &c.Search) != nil:
-	case whole != nil:
-		rev.Source = whole
+	case got.Deleted:
+		s.sessions.ReadAbsent(r.Session, c.Ref(), c.epoch)
+	case rev.Source != nil:
 		s.sessions.Read(r.Session, c.Ref(), rev, c.epoch)
 	default:
 		s.sessions.WroteForwarded(thread, c.Ref(), rev, false, c.epoch)
