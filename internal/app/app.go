@@ -48,7 +48,7 @@ type Options struct {
 
 	// The rest is for tests.
 
-	// Now is the time that rules see. Default time.Now.
+	// Now is the time that rules see, and by which clients wait for reads. Default time.Now.
 	Now func() time.Time
 	// Settled says that what a client hasn't read through this App it hasn't read at all. Otherwise it may have, before the start.
 	Settled bool

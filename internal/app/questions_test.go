@@ -42,17 +42,21 @@ func TestAReadWhoseClientLeavesWhileTheEngineIsAskedIsNoBase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var leave atomic.Pointer[net.Conn]
+			var ahead atomic.Int64 // by how much the clock is
 			left := make(chan struct{})
-			w := newWorldOn(t, "", Identity{}, enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+			engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
 				if conn := leave.Swap(nil); conn != nil && r.URL.Path == "/shop" {
-					<-time.After(20 * time.Millisecond) // before, no client is taken for one that has left
+					ahead.Add(int64(time.Second)) // before, no client is taken for one that has left
 					_ = (*conn).Close()
 					close(left)
 				} else if conn != nil {
 					leave.Store(conn)
 				}
 				return false
-			}))
+			})
+			now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+			w := &world{t: t, direct: engine, app: runningWith(t, Options{Config: configured(t, "", engine), Now: now})}
+			w.proxied = w.app.URL()
 			w.put("/shop/_doc/1?routing=a", `{"n":1}`)
 			conn, err := net.Dial("tcp", strings.TrimPrefix(w.proxied, "http://"))
 			if err != nil {

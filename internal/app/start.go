@@ -132,7 +132,7 @@ func (a *App) openSessions(c *config.Config) error {
 		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
 		Keys:    keys,
 		Log:     a.log,
-		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), TenantHeaders: a.tenantHeaders(),
+		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), TenantHeaders: a.tenantHeaders(), Now: a.o.Now,
 	}
 	if a.undo != nil {
 		doors.Journals = a.journals

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
@@ -27,7 +28,7 @@ import (
 	"optimist/proxy"
 )
 
-// Options are what an Interceptor needs. All are required.
+// Options are what an Interceptor needs. All but Now are required.
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
@@ -52,6 +53,8 @@ type Options struct {
 	Journals func(ctx context.Context, tokens []int64) (journal.Journal, error)
 	// TenantHeaders looks for fields that choose a tenant, and that nobody has named.
 	TenantHeaders *tenantheader.Finder
+	// Now is the clock by which a client waits for a read. Default time.Now.
+	Now func() time.Time
 }
 
 // Interceptor decides about requests. It is safe for concurrent use; make it with New.
@@ -69,7 +72,7 @@ func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
 	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
-		MaxBody: o.MaxBody, TenantHeaders: o.TenantHeaders})
+		MaxBody: o.MaxBody, TenantHeaders: o.TenantHeaders, Now: o.Now})
 	return i
 }
 

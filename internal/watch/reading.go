@@ -19,7 +19,7 @@ import (
 	"optimist/proxy"
 )
 
-// Options are what a Watcher needs. All are required.
+// Options are what a Watcher needs. All but Now are required.
 type Options struct {
 	Rules    *rule.Switch
 	Upstream es.Doer
@@ -30,6 +30,8 @@ type Options struct {
 	MaxBody int64
 	// TenantHeaders looks for fields that choose a tenant, and that nobody has named.
 	TenantHeaders *tenantheader.Finder
+	// Now is the clock by which a client waits. Default time.Now.
+	Now func() time.Time
 }
 
 // Watcher looks at reads. It is safe for concurrent use; each connection has a Reading.
@@ -87,7 +89,12 @@ type questions struct {
 type added struct{ numbers, version bool }
 
 // New makes a Watcher.
-func New(o Options) *Watcher { return &Watcher{o, newScrolls()} }
+func New(o Options) *Watcher {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Watcher{o, newScrolls()}
+}
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
 // was refreshed last, and so does a read that needn't be real-time. One that prefers a copy of the shard may get a stale one. A
@@ -95,7 +102,7 @@ func New(o Options) *Watcher { return &Watcher{o, newScrolls()} }
 // they show may be older than what the client's session has in hand: see session.Store.Found.
 func (rd *Reading) begin(exact bool) {
 	rd.client = rd.r.Client()
-	rd.epoch, rd.ticket, rd.began = rd.w.Sessions.Epoch(), 0, time.Now()
+	rd.epoch, rd.ticket, rd.began = rd.w.Sessions.Epoch(), 0, rd.w.Now()
 	for _, name := range [...]string{"pretty", "realtime", "preference"} {
 		v, given := uri.Param(rd.r.Op().Query, name)
 		exact = exact && (!given || name == "realtime" && (len(v) == 0 || string(v) == "true"))
@@ -118,7 +125,7 @@ const patience = 10 * time.Millisecond
 
 // clientLeft reports whether the client has given the read up: what it never sees is no base.
 func (rd *Reading) clientLeft() bool {
-	return time.Since(rd.began) >= patience && wire.PeerLeft(rd.r.Context())
+	return rd.w.Now().Sub(rd.began) >= patience && wire.PeerLeft(rd.r.Context())
 }
 
 // ask sends the read upstream in another form and collects the answer.
