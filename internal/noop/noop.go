@@ -8,6 +8,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -51,7 +52,10 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 // Reroutes reports whether the engine has refused the write under the guard n (zero: as a create) though its document is as the guard says:
 // an ingest pipeline takes it elsewhere, and the guard is checked there. It asks by an update that changes nothing, under the same guard.
 // No pipeline runs over that, and the shard's primary answers. It doesn't ask for a client that demands its guard.
-func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers) bool {
+//
+// A document that has the numbers of the guard had them before, too. One that is missing may have been there at the time of the conflict,
+// and have been deleted since. So the conflict must name another document: without a guard, the write would erase what comes next.
+func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict []byte) bool {
 	demanded := w.Outcome.Base == outcome.BaseExplicit || w.Outcome.Base == outcome.BaseIfMatch
 	if piped := w.Pipeline || w.Index.Pipeline || w.Index.Unknown != ""; !piped || demanded || w.Patch != nil || w.Op.Kind == api.Delete {
 		return false
@@ -66,7 +70,23 @@ func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers) bool {
 		return false
 	}
 	defer res.Release()
-	return res.Status == want && (n.Known() || gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception")
+	if n.Known() {
+		return res.Status == want
+	}
+	var missing, met failure
+	missing.read(res.Body)
+	met.read(conflict)
+	elsewhere := met.Index != missing.Index || met.Shard != missing.Shard && met.Shard != "" ||
+		!strings.HasPrefix(met.Reason, "["+w.Doc.ID+"]: ")
+	return missing.Type == "document_missing_exception" && met.Reason != "" && elsewhere
+}
+
+// failure is an error of the engine's about a document. Its reason begins with the document's id.
+type failure struct{ Type, Reason, Index, Shard string }
+
+func (f *failure) read(answer []byte) {
+	e := gjson.GetBytes(answer, "error")
+	f.Type, f.Reason, f.Index, f.Shard = e.Get("type").Str, e.Get("reason").Str, e.Get("index").Str, e.Get("shard").String()
 }
 
 // Unchanged is the noop for a client that wants its answer in a special form (filter_path, pretty, another format than JSON), with the

@@ -92,3 +92,21 @@ func TestAMissingDocumentIsTheEnginesErrorWhereItGivesOne(t *testing.T) {
 		}
 	}
 }
+
+func TestAMissingDocumentIsReroutedOnlyIfTheConflictNamesAnother(t *testing.T) {
+	const missing = `{"error":{"type":"document_missing_exception","reason":"[7]: document missing","index":"shop","shard":"0"},"status":404}`
+	for conflict, want := range map[string]bool{
+		`{"error":{"reason":"[7]: version conflict, …","index":"shop","shard":"0"}}`:   false,
+		`{"error":{"reason":"[7]: version conflict, …","index":"shop"}}`:               false,
+		`{"error":{"reason":"[8]: version conflict, …","index":"shop","shard":"0"}}`:   true,
+		`{"error":{"reason":"[7]: version conflict, …","index":"orders","shard":"0"}}`: true,
+		`{"error":{"reason":"[7]: version conflict, …","index":"shop","shard":"1"}}`:   true, // by its routing
+		`{}`: false, // it can't be told
+	} {
+		w := write(api.Index, "")
+		w.Pipeline = true
+		if got := (Asker{delivery.Sender{Up: &engine{status: 404, body: missing}}}).Reroutes(t.Context(), w, doc.Numbers{}, []byte(conflict)); got != want {
+			t.Errorf("%s: %v", conflict, got)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.conflict = first.engineConflict(res)
 	a.doubt.Conflicted(res)
 	res.Release()
-	switch rerouted := !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard); {
+	switch rerouted := !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict.Body); {
 	case rerouted && len(a.open) > 1:
 		a.split(ctx)
 		return nil

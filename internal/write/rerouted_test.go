@@ -56,6 +56,27 @@ func TestAGuardThatIsCheckedElsewhereIsNoConflict(t *testing.T) {
 	}
 }
 
+// The document comes, makes the create conflict, goes, and comes again. Once it has gone, the conflict looks like that of another document.
+func TestADocumentThatIsDeletedAfterAConflictIsNotRerouted(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("0", `{}`) // so that there is an index
+	me := w.client("me")
+	me.read("1")
+	w.put("1", `{"first":true}`)
+	w.rerouting("1") // the pipeline leaves it where it is
+	w.engine.after = func(r *upstream.Request, res *upstream.Response) error {
+		switch target := string(r.Target); {
+		case res.Status == 409 && w.stored("1") == `{"first":true}`:
+			w.direct("DELETE", "/shop/_doc/1", "")
+		case res.Status == 404 && strings.HasPrefix(target, "/shop/_update/1"):
+			w.put("1", `{"second":true}`)
+		}
+		return nil
+	}
+	has(t, me.send("PUT", "/shop/_doc/1?pipeline=p", `{"a":1}`), 409, "guarded;attempts=1;base=absent;reason=pipeline")
+	same(t, w.stored("1"), `{"second":true}`)
+}
+
 func TestAGuardThatItsClientDemandsIsNeverLeftOut(t *testing.T) {
 	w := newWorld(t, "")
 	w.put("2", `{"other":true}`)
