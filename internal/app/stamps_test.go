@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -363,6 +364,35 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 		if a := w.ask(w.proxied, "POST", target, body); a.Status != 200 || len(stamps(a.Body)) != 0 {
 			t.Errorf("%s: %d %s", target, a.Status, a.Body)
 		}
+	}
+}
+
+// A client may read by an alias of several indices all the time, also if the engine can't say what that is.
+func TestReadsAskSeldomWhetherANameIsStamped(t *testing.T) {
+	for name, status := range map[string]int{"several indices": http.StatusNotFound, "nobody knows": http.StatusServiceUnavailable} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			w := newWorldOn(t, stamping, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/all" {
+					return false
+				}
+				asked.Add(1)
+				out.WriteHeader(status)
+				return true
+			}))
+			w.put("/shop", `{"aliases":{"all":{}}}`)
+			w.put("/other", `{"aliases":{"all":{}}}`)
+			before := asked.Load()
+			for range 5 {
+				for _, request := range []string{"POST /all/_search", "POST /all/_mget", "GET /all/_doc/1"} {
+					method, target, _ := strings.Cut(request, " ")
+					w.ask(w.proxied, method, target, `{"ids":["1"]}`[:len(`{"ids":["1"]}`)*strings.Count(target, "_mget")])
+				}
+			}
+			if n := asked.Load() - before; n != 1 {
+				t.Errorf("asked %d times", n)
+			}
+		})
 	}
 }
 

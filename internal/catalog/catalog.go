@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,42 +123,13 @@ type nameKey struct {
 	realm session.Credentials
 }
 
-// entry is what is known of one name. It is read without waiting for anybody. Of many that need to know, one asks what the index is, and
-// turn holds a token meanwhile. The mutex is for the other question.
+// entry is what is known of one name.
 type entry struct {
-	turn  chan struct{}
-	index atomic.Pointer[answer[Index]] // nil: it was never asked
-	// missing is when the engine was asked that said last that there is no such index. It is guarded by turn.
+	index question[Index]
+	// missing is when the engine was asked that said last that there is no such index. Who has the turn of index looks at it.
 	missing time.Time
-	failure atomic.Pointer[failure]       // the last one
 	several atomic.Pointer[answer[Index]] // a read has learnt that no index is called so, or more than one; nil: none has
-
-	mu    sync.Mutex
-	whole atomic.Pointer[answer[bool]] // nil: it was never tried
-}
-
-// failure is a question that the engine didn't answer.
-type failure struct {
-	ended time.Time
-	bound time.Duration // how long the answer was waited for at most
-	err   error
-}
-
-// counts reports whether a caller that began then has nothing to ask: it has waited while the question failed, which was given as much time
-// as the caller's own would be.
-func (f *failure) counts(began time.Time, bound time.Duration) bool {
-	return f != nil && f.ended.After(began) && f.bound >= bound
-}
-
-// answer is one of the engine's, with the time up to which it is believed.
-type answer[T any] struct {
-	value          T
-	askedAt, until time.Time
-}
-
-// fresh reports whether the answer is still believed, and is younger than maxAge. Zero means any age.
-func (a *answer[T]) fresh(now time.Time, maxAge time.Duration) bool {
-	return a != nil && now.Before(a.until) && (maxAge == 0 || now.Sub(a.askedAt) < maxAge)
+	whole   question[bool]                // whether the realm's clients see its documents whole
 }
 
 // New makes a Catalog.
@@ -197,7 +167,7 @@ func (c *Catalog) entryOf(name string, realm session.Credentials) *entry {
 	if e, ok := c.names.Get(key); ok {
 		return e
 	}
-	return getOrAdd(c.names, key, &entry{turn: make(chan struct{}, 1)})
+	return getOrAdd(c.names, key, &entry{index: newQuestion[Index](), whole: newQuestion[bool]()})
 }
 
 func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
@@ -215,16 +185,18 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 }
 
 // Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,
-// and no longer than a second for an answer of its own. For a while after a failure, Learn fails at once. For as long, it doesn't ask again
+// and no longer than a second for an answer of its own. For a while after a failure, Learn asks nothing. For as long, it doesn't ask again
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
-// learns is for Cached, Knows and Home. The error is ErrUnavailable.
-func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
+// learns is also for Cached, Knows and Home. The error is ErrUnavailable.
+func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
 	e, began := c.entryOf(name, asker.Realm), c.now()
-	if c.holds(e.index.Load(), asker, began, 0) || c.holds(e.several.Load(), asker, began, 0) {
-		return nil
+	for _, a := range [...]*answer[Index]{e.index.last.Load(), e.several.Load()} {
+		if c.holds(a, asker, began, 0) {
+			return a.value, nil
+		}
 	}
-	if f := e.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
-		return unavailable(name, f.err)
+	if f := e.index.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
+		return lastKnown(e.index.last.Load(), name, f.err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readBudget)
 	defer cancel()
@@ -233,25 +205,23 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) error {
 		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e.failure.Store(&failure{c.now(), readBudget, err})
+		e.index.failure.Store(&failure{c.now(), readBudget, err})
 	}
-	return err
+	return ix, err
 }
 
 // resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
 func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
 	e, began := c.entryOf(name, asker.Realm), c.now()
-	if a := e.index.Load(); c.holds(a, asker, began, maxAge) {
+	if a := e.index.last.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
 	}
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return Index{Index: es.Index{Name: name}}, unavailable(name, ctx.Err())
+	if err := e.index.take(ctx); err != nil {
+		return Index{Index: es.Index{Name: name}}, unavailable(name, err)
 	}
-	now, before := c.now(), e.index.Load()
-	switch f := e.failure.Load(); {
+	defer e.index.leave()
+	now, before := c.now(), e.index.last.Load()
+	switch f := e.index.failure.Load(); {
 	case c.holds(before, asker, now, maxAge):
 		return before.value, nil
 	case e.missing.After(began):
@@ -274,7 +244,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.IsAnswer(err):
 		f := &failure{c.now(), bound, err}
-		e.failure.Store(f)
+		e.index.failure.Store(f)
 		if a.value, err = lastKnown(before, name, err); err != nil {
 			return a.value, err
 		}
@@ -283,7 +253,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
 		c.unguardable.Call(name, outcome.ReasonMetadata)
 	}
-	e.index.Store(a)
+	e.index.last.Store(a)
 	return a.value, nil
 }
 
@@ -305,7 +275,7 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 	if !found {
 		return Index{}, false
 	}
-	a := e.index.Load()
+	a := e.index.last.Load()
 	if !a.fresh(c.now(), 0) {
 		return Index{}, false
 	}
@@ -357,7 +327,7 @@ func (c *Catalog) routing(realm session.Credentials, name string) (routing strin
 	if !found {
 		return "", false
 	}
-	a := e.index.Load()
+	a := e.index.last.Load()
 	if a == nil || a.value.Unknown != "" {
 		return "", false
 	}
@@ -487,17 +457,23 @@ func whyNotMerged(ix es.Index) string {
 }
 
 // SeesWhole tells whether the client's view of the index's documents is unfiltered. index is the name as the client gave it,
-// routing that of one of its documents. The error says that the engine couldn't be asked.
+// routing that of one of its documents. Callers that wait at the same time share the answer, and a failure. The error says that the engine
+// couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing string) (bool, error) {
-	e := c.entryOf(index, asker.Realm)
-	if a := e.whole.Load(); a.fresh(c.now(), 0) {
+	e, began := c.entryOf(index, asker.Realm), c.now()
+	if a := e.whole.last.Load(); a.fresh(began, 0) {
 		return a.value, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if err := e.whole.take(ctx); err != nil {
+		return false, err
+	}
+	defer e.whole.leave()
 	now := c.now()
-	if a := e.whole.Load(); a.fresh(now, 0) {
+	if a := e.whole.last.Load(); a.fresh(now, 0) {
 		return a.value, nil
+	}
+	if f := e.whole.failure.Load(); f.counts(began, askingBudget) {
+		return false, f.err
 	}
 	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()
@@ -506,18 +482,19 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 		whole, err = c.engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil && !es.IsAnswer(err) {
+		e.whole.failure.Store(&failure{c.now(), askingBudget, err})
 		return false, err
 	}
 	a := &answer[bool]{value: whole && err == nil, askedAt: now, until: now.Add(trustAge)}
 	if !a.value {
 		a.until = now.Add(refusalAge)
 		name := index
-		if known := e.index.Load(); known != nil {
+		if known := e.index.last.Load(); known != nil {
 			name = known.value.Name
 		}
 		c.unguardable.Call(name, outcome.ReasonFiltered)
 	}
-	e.whole.Store(a)
+	e.whole.last.Store(a)
 	return a.value, nil
 }
 
@@ -527,7 +504,7 @@ func (c *Catalog) KnownWhole(asker Asker, index string) bool {
 	if !found {
 		return false
 	}
-	a := e.whole.Load()
+	a := e.whole.last.Load()
 	return a.fresh(c.now(), 0) && a.value
 }
 
@@ -553,9 +530,9 @@ type shardAt struct {
 	realm session.Credentials
 }
 
-// primary is the term under which a node sends writes to a shard. Its mutex has many that are in doubt ask once.
+// primary is the term under which a node sends writes to a shard. Who has its turn looks at it.
 type primary struct {
-	mu      sync.Mutex
+	turn
 	term    int64
 	since   time.Time // when the term was first known
 	askedAt time.Time // when it was last asked for

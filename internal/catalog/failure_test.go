@@ -34,6 +34,16 @@ func (e *headless) ResolveIndex(ctx context.Context, _ es.Caller, name string) (
 	}
 }
 
+func (e *headless) SeesWhole(ctx context.Context, caller es.Caller, index, _ string) (bool, error) {
+	_, err := e.ResolveIndex(ctx, caller, index)
+	return err == nil, err
+}
+
+func (e *headless) PrimaryTerm(ctx context.Context, caller es.Caller, s es.Shard, _ string) (int64, error) {
+	_, err := e.ResolveIndex(ctx, caller, s.Index)
+	return 1, err
+}
+
 // inTurn runs f n times at once, and tells how long all of them took.
 func inTurn(n int, f func()) time.Duration {
 	began := time.Now()
@@ -75,6 +85,50 @@ func TestThoseWhoWaitShareAFailure(t *testing.T) {
 	}
 }
 
+// TestEachQuestionOfAWriteIsAskedByOneAtATime: so none waits for longer than one question takes, and who is gone waits for none.
+func TestEachQuestionOfAWriteIsAskedByOneAtATime(t *testing.T) {
+	for name, q := range map[string]struct {
+		asks  func(ctx context.Context, c *Catalog) (known bool)
+		asked int64 // how often, until it fails
+	}{
+		"what an index is": {asks: func(ctx context.Context, c *Catalog) bool {
+			_, err := c.Resolve(ctx, asker("anna"), "shop", 0)
+			return err == nil
+		}, asked: 1},
+		"who sees it whole": {asks: func(ctx context.Context, c *Catalog) bool {
+			whole, err := c.SeesWhole(ctx, asker("anna"), "shop", "")
+			return whole && err == nil
+		}, asked: 2}, // an answer may be lost
+		"which primary it has": {asks: func(ctx context.Context, c *Catalog) bool {
+			return c.SamePrimary(ctx, asker("anna"), &Conflict{Index: "shop", Shard: "0", Sent: time.Now().Add(-time.Second), Answered: time.Now()}, 0)
+		}, asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &headless{}
+				c := New(Options{Engine: e})
+				took := inTurn(20, func() {
+					if q.asks(t.Context(), c) {
+						t.Error("it is known all the same")
+					}
+				})
+				if n := e.asked.Load(); n != q.asked || took != askingBudget {
+					t.Errorf("asked %d times, in %v", n, took)
+				}
+				e.after = time.Millisecond
+				e.asked.Store(0)
+				if took = inTurn(20, func() {
+					if !q.asks(t.Context(), c) {
+						t.Error("it isn't known")
+					}
+				}); took != e.after || e.asked.Load() != 1 {
+					t.Errorf("after the outage: asked %d times, in %v", e.asked.Load(), took)
+				}
+			})
+		})
+	}
+}
+
 // doubtful are doubts that last.
 type doubtful struct{ certain }
 
@@ -87,7 +141,7 @@ func TestAReadWaitsShortlyForWhatAnIndexIs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &headless{after: time.Millisecond}
 				c := New(Options{Engine: e, Doubts: doubtful{}})
-				learn := func() { _ = c.Learn(t.Context(), asker("anna"), "shop") }
+				learn := func() { _, _ = c.Learn(t.Context(), asker("anna"), "shop") }
 				if known {
 					learn()
 				}
@@ -101,7 +155,7 @@ func TestAReadWaitsShortlyForWhatAnIndexIs(t *testing.T) {
 				}
 				<-time.After(refusalAge)
 				e.after = time.Millisecond
-				if err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil || !c.Knows(asker("anna").Realm, "shop") {
+				if _, err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil || !c.Knows(asker("anna").Realm, "shop") {
 					t.Errorf("after the outage: %v", err)
 				}
 			})
@@ -120,11 +174,11 @@ func TestAReadDoesNotWaitAsLongAsAWriteThatAsks(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if took := inTurn(20, func() { _ = c.Learn(t.Context(), asker("anna"), "shop") }); took != readBudget {
+		if took := inTurn(20, func() { _, _ = c.Learn(t.Context(), asker("anna"), "shop") }); took != readBudget {
 			t.Errorf("the reads took %v", took)
 		}
 		write.Wait()
-		if err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil {
+		if _, err := c.Learn(t.Context(), asker("anna"), "shop"); err != nil {
 			t.Errorf("the write has learnt it: %v", err)
 		}
 	})
@@ -135,7 +189,7 @@ func TestAWriteHasItsOwnTimeAfterAReadHasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{Engine: &headless{after: 5 * time.Second}})
 		var read sync.WaitGroup
-		read.Go(func() { _ = c.Learn(t.Context(), asker("anna"), "shop") })
+		read.Go(func() { _, _ = c.Learn(t.Context(), asker("anna"), "shop") })
 		synctest.Wait()
 		if ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0); err != nil || !ix.Exists() {
 			t.Errorf("%+v %v", ix, err)
@@ -187,7 +241,7 @@ func TestAReadAsksSeldomForANameOfSeveralIndices(t *testing.T) {
 		c := New(Options{Engine: e})
 		learn := func(asked int64) {
 			t.Helper()
-			if err := c.Learn(t.Context(), asker("anna"), "all"); err != nil || e.asked.Load() != asked {
+			if _, err := c.Learn(t.Context(), asker("anna"), "all"); err != nil || e.asked.Load() != asked {
 				t.Errorf("%v; asked %d times, want %d", err, e.asked.Load(), asked)
 			}
 		}

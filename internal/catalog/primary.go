@@ -41,14 +41,20 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p, ok := c.primaries.Get(key)
 	if !ok {
-		p = getOrAdd(c.primaries, key, &primary{})
+		p = getOrAdd(c.primaries, key, &primary{turn: newTurn()})
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	began := time.Now()
+	if p.take(context.WithoutCancel(ctx)) != nil { // also for a client that has left: the write is in doubt
+		return false
+	}
+	defer p.leave()
 	if time.Now().Before(p.refused) {
 		return f.quick(current)
 	}
 	if p.askedAt.Before(f.Answered) {
+		if p.failure.Load().counts(began, askingBudget) {
+			return false
+		}
 		switch err := c.askTerm(ctx, asker, p, key); {
 		case err == nil:
 		case errors.Is(err, es.ErrNoTerm):
@@ -57,6 +63,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 			p.refused = time.Now().Add(refusalAge)
 			return f.quick(current)
 		default:
+			p.failure.Store(&failure{time.Now(), askingBudget, err})
 			return false
 		}
 	}
@@ -69,7 +76,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 	return p.term == 1 // there was never another
 }
 
-// askTerm renews what is known of the shard's primary. p is locked.
+// askTerm renews what is known of the shard's primary. The caller has the turn.
 func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shardAt) error {
 	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()

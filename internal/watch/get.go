@@ -203,7 +203,8 @@ func (rd *Reading) askFor(index, name string, open func() bool) (asked bool) {
 		}
 		q.asked[next], asked = true, true
 		rd.r.FreeUpstream()
-		q.unanswered = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) != nil
+		_, err := rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next)
+		q.unanswered = err != nil
 	}
 	return asked
 }
@@ -290,7 +291,7 @@ func (rd *Reading) watchStatus() bool {
 // stampedGet answers a read of one document that a rule stamps, and reports false for all others. A HEAD is asked as a GET: it
 // tells the length that the GET's answer has.
 func (rd *Reading) stampedGet() bool {
-	stamper := rd.w.Stamper(rd.r, rd.r.Index(), rule.Guard)
+	stamper := rd.stamper()
 	if stamper == nil {
 		return false
 	}

@@ -47,7 +47,7 @@ func (rd *Reading) mget() bool {
 func (rd *Reading) stampsNone(q *requestBody) bool {
 	body, known := q.early()
 	return known && rd.r.Index() != "" && !bytes.Contains(body, []byte("_index")) && bytes.IndexByte(body, '\\') < 0 &&
-		rd.w.Stamper(rd.r, rd.r.Index(), rule.Guard) == nil
+		rd.stamper() == nil
 }
 
 // forwardCopied forwards the read, and calls whole with an answer that is a success and can be read.

@@ -2,8 +2,10 @@ package watch
 
 import (
 	"cmp"
+	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/client"
 	"optimist/internal/rule"
 )
@@ -36,9 +38,23 @@ func (rd *Reading) remembers(ru *rule.Rule) bool {
 	return rd.w.Rules.Effective(ru) != rule.Off && ru.Session && rd.client.Known
 }
 
-// Stamper is the rule whose stamps the documents of an index have, if its mode is least or more; nil is none. Where only what is
-// behind the name decides, the engine is asked, once a minute for a name.
+// Stamper is the rule whose stamps the documents have that a write may bring back to an index, if its mode is least or more; nil is none.
+// Where only what is behind the name decides, the engine is asked, once a minute for a name.
 func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rule.Rule {
+	return w.stamperBy(func(ctx context.Context, asker catalog.Asker, name string) (catalog.Index, error) {
+		return w.Catalog.Resolve(ctx, asker, name, 0)
+	}, r, index, least)
+}
+
+// stamper is the rule that stamps what the read finds in the index that it names. Its client doesn't wait for the engine as a write does.
+func (rd *Reading) stamper() *rule.Rule {
+	return rd.w.stamperBy(rd.w.Catalog.Learn, rd.r, rd.r.Index(), rule.Guard)
+}
+
+// question is how the catalog is asked what a name stands for.
+type question func(ctx context.Context, asker catalog.Asker, name string) (catalog.Index, error)
+
+func (w *Watcher) stamperBy(ask question, r *client.Request, index string, least rule.Mode) *rule.Rule {
 	rules := w.Rules.Rules()
 	if !rules.Stamps() || w.Rules.Mode() < least {
 		return nil
@@ -48,7 +64,7 @@ func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rul
 	if st != nil || !rules.StampsElsewhere(&a) || !api.OneIndex(index) {
 		return st
 	}
-	ix, err := w.Catalog.Resolve(r.Context(), r.Asker(), index, 0)
+	ix, err := ask(r.Context(), r.Asker(), index)
 	if err != nil || !ix.Exists() {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (rd *Reading) plan(f *searchPlan) bool {
 		f.watches = true // as far as the rules of its hits say so
 	}
 	if rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard {
-		f.stamps = rd.rules.MayStamp(&f.target) || rd.w.Stamper(rd.r, f.target.Index, rule.Guard) != nil
+		f.stamps = rd.rules.MayStamp(&f.target) || rd.stamper() != nil
 	}
 	return f.watches || f.stamps
 }

@@ -65,7 +65,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	name, asker := string(d.Index), rd.r.Asker()
 	if d.name != "" {
-		ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, d.name, 0)
+		ix, err := rd.w.Catalog.Learn(rd.r.Context(), asker, d.name)
 		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}
@@ -73,6 +73,6 @@ func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	if name == "" {
 		return ix, false
 	}
-	ix, err := rd.w.Catalog.Resolve(rd.r.Context(), asker, name, 0)
+	ix, err := rd.w.Catalog.Learn(rd.r.Context(), asker, name)
 	return ix, err == nil && ix.Exists() && ix.Name == name
 }
