@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -212,5 +213,68 @@ func TestAForwardedItemByARoutingIsNoWriteOfAnotherDocument(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"of":"one","n":3,"m":1}`, s...), 200, "merged;attempts=2;base=session")
 	if got := w.stored("/shop/_doc/1"); got != `{"of":"one","n":3,"m":2}` {
 		t.Error(got)
+	}
+}
+
+// The index has one shard, so that no routing leads to another document. A search over several indices finds the document by its routing,
+// before anybody knows that.
+func TestAHitByARoutingIsNewerThanAReadWithoutOne(t *testing.T) {
+	for names, outcome := range map[string]string{"shop,other": "merged;attempts=2;base=session", "sho*,other": "passed;attempts=1;base=lost"} {
+		t.Run(names, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop, other]}, base: {reads: [get, search]}, merge: {paths: {/n: sum}}}\n", Identity{})
+			w.put("/shop/_doc/1?routing=a&refresh=true", `{"n":1}`)
+			as := func(method, target, body string) answer {
+				return w.ask(w.proxied, method, target, body, "Optimist-Session", "s")
+			}
+			for range 2 { // so that it is known to write over documents
+				as("PUT", "/other/_doc/1", `{}`)
+			}
+			as("GET", "/shop/_doc/1", "")
+			w.put("/shop/_doc/1?routing=a&refresh=true", `{"n":2}`)
+			if a := as("POST", "/"+names+"/_search", `{}`); !strings.Contains(a.Body, `"n":2`) {
+				t.Fatal(a)
+			}
+			w.put("/shop/_doc/1?routing=a", `{"n":2,"b":1}`)
+			w.wants(as("PUT", "/shop/_doc/1?routing=a", `{"n":3}`), 200, outcome)
+			if got := w.stored("/shop/_doc/1?routing=a"); strings.HasPrefix(outcome, "merged") && got != `{"n":3,"b":1}` {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// A client with other credentials is told that one of two indices isn't there. The engine is asked before the search whether it still is, so
+// that no base is lost for that doubt.
+func TestASearchOverSeveralNamesLosesNoBaseToADoubt(t *testing.T) {
+	for names, outcome := range map[string]string{"shop,other": "guarded;attempts=1;base=session", "sho*,other": "passed;attempts=1;base=lost"} {
+		t.Run(names, func(t *testing.T) {
+			engine := enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+				if r.Header.Get("Authorization") == "" || r.URL.Path != "/shop/_doc/1" {
+					return false
+				}
+				out.Header().Set("Content-Type", "application/json")
+				out.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(out, `{"error":{"type":"index_not_found_exception","reason":"no such index [shop]"},"status":404}`)
+				return true
+			})
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop, other]}, base: {reads: [get, search]}}\n", Identity{}, engine)
+			as := func(method, target, body string, fields ...string) answer {
+				return w.ask(w.proxied, method, target, body, append(fields, "Optimist-Session", "s")...)
+			}
+			w.put("/other/_doc/1", `{}`)
+			as("PUT", "/other/_doc/1", `{}`) // so that it is known to write over documents
+			for _, id := range []string{"1", "2"} {
+				as("PUT", "/shop/_doc/"+id+"?refresh=true", `{"n":1}`)
+				as("GET", "/shop/_doc/"+id, "")
+			}
+			as("PUT", "/shop/_doc/3?refresh=true", `{"found":true}`)
+			for _, id := range []string{"2", "1"} { // that client has known the index
+				as("GET", "/shop/_doc/"+id, "", "Authorization", "Basic Ym9iOmJvYg==")
+			}
+			if a := as("POST", "/"+names+"/_search", `{"query":{"term":{"found":true}}}`); !strings.Contains(a.Body, `"found"`) || strings.Contains(a.Body, `"n"`) {
+				t.Fatal(a)
+			}
+			w.wants(as("PUT", "/shop/_doc/2", `{"n":2}`), 200, outcome)
+		})
 	}
 }

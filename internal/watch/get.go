@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 
 	"optimist/internal/api"
 	"optimist/internal/client"
@@ -170,16 +171,27 @@ func (rd *Reading) settle(d *Document) (asked bool) {
 	})
 }
 
-// settleFirst is settle for a search of one name, before it is sent: while its hits come nobody may ask. What is in doubt then is lost.
-func (rd *Reading) settleFirst(name string) {
-	realm, index := rd.r.Client().Realm, name
-	if ix, known := rd.w.Catalog.Cached(realm, name); known {
-		index = ix.Name
-	}
-	if name != "" {
+// settleFirst is settle for a search of these names, before it is sent: while its hits come nobody may ask. What is in doubt then is lost.
+// Which indices a pattern finds isn't known before, and of a long list only the first names are settled.
+func (rd *Reading) settleFirst(names string) {
+	realm, n := rd.r.Client().Realm, 0
+	for name := range strings.SplitSeq(names, ",") {
+		if n++; n > settledFirst {
+			return
+		}
+		if !api.OneIndex(name) {
+			continue
+		}
+		index := name
+		if ix, known := rd.w.Catalog.Cached(realm, name); known {
+			index = ix.Name
+		}
 		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.doubts(index) })
 	}
 }
+
+// settledFirst is of how many names of a search the engine is asked at most.
+const settledFirst = 8
 
 // doubts reports whether other clients doubt that the index is still the same one.
 func (rd *Reading) doubts(index string) bool {
@@ -237,10 +249,13 @@ func (rd *Reading) homes(d *Document) (home doc.Ref, maybe string) {
 }
 
 // home is the document as what is read of it is remembered. If the engine hasn't said what its index is, that counts for its own routing
-// only: without one, it may be another document.
+// only. Without one, it may be another document, or the same: what the session knew of that is older, and is no base any more.
 func (rd *Reading) home(d *Document) doc.Ref {
 	ref, maybe := rd.homes(d)
-	ref.Routing = cmp.Or(maybe, ref.Routing)
+	if maybe != "" {
+		rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+		ref.Routing = maybe
+	}
 	return ref
 }
 

@@ -64,13 +64,13 @@ func (rd *Reading) watchHits(f *searchPlan) {
 		name = f.target.Index
 	}
 	_, scrolls := uri.Param(query, "scroll")
+	rd.settleFirst(f.target.Index)
 	rd.forwardHits(o, name, more, scrolls)
 }
 
 // forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers are taken out
 // again; a scroll's next page knows of them.
 func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, scrolls bool) {
-	rd.settleFirst(name)
 	rd.begin(false)
 	var rules rulesOf
 	looked, left := false, false
