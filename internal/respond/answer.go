@@ -31,9 +31,9 @@ type Answer struct {
 	used   int // of values
 }
 
-// Release gives the answer's buffers back. Fields and Body are void after it.
+// Release gives the answer's buffers back. Fields and Body are void after it. Nil: there is no answer.
 func (a *Answer) Release() {
-	if a.source != nil {
+	if a != nil && a.source != nil {
 		a.source.Release()
 		a.source = nil
 	}

@@ -37,9 +37,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 			"reason", reason, "error", failed.Error())
 		return err
 	}
-	if c.answer != nil {
-		c.answer.Release()
-	}
+	c.answer.Release()
 	c.answer = respond.Kept(s.documentOf(c), id, reason)
 	c.Outcome.Kind, c.Outcome.Reason = outcome.DeadLetter, reason
 	// The client's copy has a change that isn't stored. The numbers alone guard its next write from the same revision: a merge would make

@@ -84,7 +84,8 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	}
 	if c.answer != nil && c.answer.Status < 300 {
 		if c.Base.Kind != session.KindNone && c.Outcome.Kind != outcome.Passed {
-			c.settleNumbers(es.ParseItem(c.answer.Body).Revision)
+			rev := es.ParseItem(c.answer.Body).Revision
+			c.Base.Commit(session.Ack{Stored: rev, AnswerNumbers: rev.Numbers})
 		}
 		if f := c.patch.Filter; f != nil {
 			c.answer.Body = f.Append(nil, c.answer.Body)

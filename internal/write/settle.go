@@ -202,12 +202,6 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 	return some
 }
 
-// settleNumbers ends the reservation of a write of a part that was acknowledged with these numbers. The client's copy isn't known then:
-// the numbers guard its next write from the same copy, which isn't merged.
-func (c *change) settleNumbers(stored doc.Revision) {
-	c.Base.Commit(session.Ack{Stored: doc.Revision{Numbers: stored.Numbers, Version: stored.Version}, AnswerNumbers: stored.Numbers})
-}
-
 // locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Otherwise
 // optimist wouldn't know whether the engine holds the sent document.
 func (s *Service) locateNew(ctx context.Context, c *change) {

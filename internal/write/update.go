@@ -139,10 +139,8 @@ func (s *Service) conflictsWithOthers(ctx context.Context, c *change, met *catal
 // updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
 func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) (*upstream.Response, error) {
 	c.Outcome.Kind = kind
-	if c.answer != nil {
-		c.answer.Release()
-		c.answer = nil
-	}
+	c.answer.Release()
+	c.answer = nil
 	res, err := s.sendDirect(ctx, c, r)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	case held && got.Deleted:
 		c.Base.Delete()
 	case held:
-		c.settleNumbers(got.Revision)
+		c.Base.Commit(session.Ack{Stored: got.Revision, AnswerNumbers: got.Numbers}) // what the client has in hand isn't known
 	case !r.Rule.Session, r.Anonymous, rev.Source == nil && !got.Deleted && (!named || got.Created || got.Unchanged):
 	case s.bases.Locate(ctx, &c.Search) != nil:
 	case got.Deleted:
@@ -48,9 +48,7 @@ func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool
 
 // settleIdlePatch answers a patch that changed nothing: the engine's noop.
 func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revision) {
-	if c.answer != nil { // of a write that it shared
-		c.answer.Release()
-	}
+	c.answer.Release() // of a write that it shared
 	if c.answer = s.idle.Unchanged(ctx, c.idle(), rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.documentOf(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
