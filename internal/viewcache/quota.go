@@ -8,7 +8,7 @@ import (
 
 // network is the account of all clients in one network. When the memory is full, the network that holds most makes room. A network's fair
 // share is the bound, divided by the number of networks. In a full memory the largest network holds at least that much. So a network below
-// its fair share loses nothing to the others, however many clients they make up.
+// its fair share loses nothing to the others, however many clients they make up. The exception is the only entry of a client: see next.
 type network struct {
 	quota.Account
 	name    identity.Network
