@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/share"
 	"optimist/internal/wire"
 	"optimist/lockrouter/state"
 )
@@ -17,11 +18,19 @@ type Request struct {
 	Body        []byte
 	// Fields are the fields of the client's request with its credentials, for a search on its behalf.
 	Fields []wire.Field
-	// Client identifies the client's place (its address, say). Clients share the room of trees, and the places to wait, by it. Empty: it is
-	// optimist's own request, and has no share.
-	Client string
+	// Client is who asks. Clients share the room of trees, and the places to wait, by their networks. The zero value is optimist itself, which
+	// has no share.
+	Client share.Client
 	// Admin allows an operator's requests: to release another owner's lock.
 	Admin bool
+}
+
+// client is the word for the client's network in lock documents. Nobody has checked credentials yet, so that they could be made up.
+func (q *Request) client() string {
+	if q.Client == (share.Client{}) {
+		return ""
+	}
+	return q.Client.Network.Addr().String()
 }
 
 // Answer is the client's answer. Body is JSON.

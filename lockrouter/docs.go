@@ -43,7 +43,7 @@ type docsParameters struct {
 type batch struct {
 	r      *Router
 	a      *parameters
-	client string // see Request.Client
+	client string // see Request.client
 	began  time.Time
 	items  []*item // sorted, so that no two requests wait for each other
 }
@@ -77,7 +77,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	case len(want.Resource) > 0:
 		return nil, badRequest(onlyGlobal)
 	}
-	b := &batch{r: r, a: &want.parameters, client: q.Client, began: time.Now()}
+	b := &batch{r: r, a: &want.parameters, client: q.client(), began: time.Now()}
 	if q.Method == http.MethodPost && end == noEnd {
 		if err := r.mayUndo(b.a); err != nil {
 			return nil, err

@@ -3,9 +3,11 @@ package lockrouter_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"optimist/internal/share"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -13,7 +15,8 @@ import (
 // from makes a request from a client's address.
 func from(t *testing.T, r *lockrouter.Router, client, target, body string) *lockrouter.Answer {
 	t.Helper()
-	a, err := r.Serve(t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte(target), Body: []byte(body), Client: client})
+	a, err := r.Serve(t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte(target), Body: []byte(body),
+		Client: share.Of(netip.MustParseAddr(client), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

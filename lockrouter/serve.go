@@ -81,14 +81,14 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 	case a.Owner == "":
 		return nil, badRequest("owner is missing: name it in the body, or as ?owner=")
 	case q.Method == http.MethodPut && a.renew:
-		return r.renew(ctx, r.claim(t, a, q.Client))
+		return r.renew(ctx, r.claim(t, a, q.client()))
 	case q.Method == http.MethodPut:
 		if err := r.mayUndo(a); err != nil {
 			return nil, err
 		}
 		return r.acquireFenced(ctx, q, t, a)
 	case q.Method == http.MethodDelete:
-		return r.release(ctx, r.claim(t, a, q.Client))
+		return r.release(ctx, r.claim(t, a, q.client()))
 	}
 	return nil, wrongMethod(q.Method)
 }
@@ -108,7 +108,7 @@ func wrongMethod(method string) error {
 
 // acquireFenced is acquire. If the request says so, it then touches the locked document.
 func (r *Router) acquireFenced(ctx context.Context, q *Request, t *target, a *parameters) (*Answer, error) {
-	c := r.claim(t, a, q.Client)
+	c := r.claim(t, a, q.client())
 	switch {
 	case a.Fence == "":
 		return r.acquire(ctx, c, nil)

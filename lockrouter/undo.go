@@ -339,7 +339,7 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	if t, err = r.resource(t, p); err != nil {
 		return nil, err
 	}
-	c := r.claim(t, p, q.Client)
+	c := r.claim(t, p, q.client())
 	if end == commits {
 		return r.release(ctx, c)
 	}

@@ -2,12 +2,14 @@ package lockrouter_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/share"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -79,8 +81,9 @@ func TestOneClientsWaitsForDocumentsLeaveOthersAPlace(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 2 * places {
 			wg.Go(func() {
-				_, err := r.Serve(t.Context(), &lockrouter.Request{Method: "POST", Path: []byte(docs), Client: "192.0.2.1",
-					Body: fmt.Appendf(nil, `{"owner":"o%d","ids":["1","%d"],"wait":"20s"}`, i, i+2)})
+				_, err := r.Serve(t.Context(), &lockrouter.Request{Method: "POST", Path: []byte(docs),
+					Client: share.Of(netip.MustParseAddr("192.0.2.1"), 1),
+					Body:   fmt.Appendf(nil, `{"owner":"o%d","ids":["1","%d"],"wait":"20s"}`, i, i+2)})
 				if err != nil {
 					t.Error(err)
 				}

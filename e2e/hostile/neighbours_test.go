@@ -146,6 +146,54 @@ func TestOneClientsRequestsLeaveConnectionsToOthers(t *testing.T) {
 	}
 }
 
+// A request for locks may have optimist search, read documents or refresh on the client's behalf. These requests take the client's
+// connections, and not those that are optimist's own, by which it answers all requests for locks.
+func TestWhatOneClientsLocksAskLeavesConnectionsToOthersLocks(t *testing.T) {
+	for name, c := range map[string]struct{ method, path, body, asks string }{
+		"a search":       {"POST", "/shop/_lock/docs", `{"owner":"o%d","query":{"match_all":{}}}`, "/shop/_search"},
+		"a touch":        {"PUT", "/shop/_lock/doc/%d?fence=touch", `{"owner":"o%[1]d"}`, "/_mget"},
+		"the book's way": {"POST", "/fs/_refresh?n=%d", "", "/fs/_refresh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, over := make(chan struct{}, 10*places), make(chan struct{})
+			url := enginetest.Between(t, engine.Embedded(t), func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != c.asks {
+					return false
+				}
+				asked <- struct{}{}
+				<-over
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return true
+			})
+			n := &neighbourhood{target: startAt(t, url, "upstream: {max_connections: "+strconv.Itoa(places)+", acquire_timeout: 1m}\n"+
+				"locks: {compat: {index: fs}}\nrules: [{name: shop, locks: enforce, match: {index: [shop]}}]\n")}
+			t.Cleanup(func() { close(over) })
+			n.put(t, "/shop/_doc/1", `{}`)
+			if status, answer, _ := n.from(t, "127.0.0.2", "PUT", "/_lock/global/a", `{"owner":"anna"}`); status != http.StatusCreated {
+				t.Fatalf("%d %s", status, answer)
+			}
+			for i := range 3 * places {
+				path, body := c.path, c.body
+				if strings.Contains(path, "%d") {
+					path = fmt.Sprintf(path, i)
+				}
+				if strings.Contains(body, "%") {
+					body = fmt.Sprintf(body, i)
+				}
+				if _, err := n.dial(t).Write(request(c.method, path, []byte(body), "Content-Type", "application/json")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range places * 3 / 4 {
+				n.await(t, asked, "what is asked for a lock")
+			}
+			if status, answer, _ := n.from(t, "127.0.0.2", "PUT", "/_lock/global/b", `{"owner":"anna"}`); status != http.StatusCreated {
+				t.Errorf("%d %s", status, answer)
+			}
+		})
+	}
+}
+
 func TestOneClientsSlowReadersLeaveConnectionsToOthers(t *testing.T) {
 	large := make(chan struct{}, 10*places)
 	url := enginetest.Between(t, engine.Embedded(t), func(w http.ResponseWriter, r *http.Request) bool {

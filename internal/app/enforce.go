@@ -45,7 +45,7 @@ func (a *App) enforces() bool { return a.rules.Rules().Enforces() != nil }
 
 // touch has documents written as they are, on behalf of the client that has locked them.
 func (a *App) touch(ctx context.Context, q *lockrouter.Request, index string, ids []string) error {
-	err := a.interceptor.Touch(ctx, q.Fields, q.Query, index, ids)
+	err := a.interceptor.Touch(ctx, a.callerOf(q), index, ids)
 	if err == nil {
 		return nil
 	}

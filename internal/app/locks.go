@@ -15,7 +15,6 @@ import (
 	"optimist/internal/coding"
 	"optimist/internal/config"
 	"optimist/internal/es"
-	"optimist/internal/wire"
 	"optimist/lockrouter"
 	"optimist/lockrouter/compat"
 	"optimist/lockrouter/engine"
@@ -130,13 +129,10 @@ func (a *App) lock(x *proxy.Exchange) bool {
 		return true
 	}
 	answer, err := a.locks.Serve(x.Context(), &lockrouter.Request{Method: string(x.Head().Method), Path: op.Path, Query: op.Query, Body: body,
-		Fields: x.Head().EndToEnd(nil), Client: place(x)})
+		Fields: x.Head().EndToEnd(nil), Client: x.Place()})
 	a.answerLock(x, answer, err)
 	return true
 }
-
-// place is the client by which locks are shared out. Nobody has checked credentials yet, so that they could be made up.
-func place(x *proxy.Exchange) string { return x.Place().Network.Addr().String() }
 
 // answerLock gives the client what was decided.
 func (a *App) answerLock(x *proxy.Exchange, answer *lockrouter.Answer, err error) {
@@ -176,7 +172,7 @@ func (a *App) compatLock(x *proxy.Exchange) bool {
 		return false
 	}
 	answer, err := a.compat.Serve(x.Context(), &compat.Request{Method: string(x.Head().Method), Op: op, Body: body,
-		Session: a.interceptor.SessionName(x), Client: place(x), Own: x.Head()})
+		Session: a.interceptor.SessionName(x), Client: x.Place().Network.Addr().String(), Own: x})
 	if err == nil && answer == nil {
 		return false
 	}
@@ -218,18 +214,22 @@ func decoded(x *proxy.Exchange, body []byte) ([]byte, error) {
 // refresh asks the engine for the refresh that a client asks for.
 func (a *App) refresh(ctx context.Context, q *compat.Request) (status int, body []byte, err error) {
 	way := es.Way{Reads: true}
-	if h, ok := q.Own.(*wire.Head); ok {
-		way.Caller = es.Caller{Fields: h.EndToEnd(nil), Params: a.interceptor.Identity.Params(q.Op.Query)}
+	if x, ok := q.Own.(*proxy.Exchange); ok {
+		way.Caller = es.Caller{Fields: x.Head().EndToEnd(nil), Params: a.interceptor.Identity.Params(q.Op.Query), Client: x.Place()}
 	}
 	index := es.Segment(a.current.Load().Locks.Compat.Index)
 	answer, err := es.Ask(ctx, a.nodes, esapi.IndicesRefreshRequest{Index: []string{index}}, way)
 	return answer.Status, answer.Body, err
 }
 
+// callerOf is the client of a request for locks.
+func (a *App) callerOf(q *lockrouter.Request) es.Caller {
+	return es.Caller{Fields: q.Fields, Params: a.interceptor.Identity.Params(q.Query), Client: q.Client}
+}
+
 // search searches on behalf of the client that asked for locks: what it may not see it can't lock.
 func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
-	caller := es.Caller{Fields: q.Fields, Params: a.interceptor.Identity.Params(q.Query)}
-	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, caller, index, query, most)
+	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, a.callerOf(q), index, query, most)
 	var refusal *es.StatusError
 	if !errors.As(err, &refusal) {
 		return ids, err

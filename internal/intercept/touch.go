@@ -13,19 +13,17 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/wire"
 	"optimist/proxy"
 )
 
 // touchedAtOnce is how many documents are read with one request to be touched.
 const touchedAtOnce = 100
 
-// Touch writes documents as they are, on behalf of the client with these fields and this query: each gets a new sequence number, and not
+// Touch writes documents as they are, on behalf of a client: each gets a new sequence number, and not
 // one other byte. So a write conflicts whose guard was known before. A document that isn't there can't be touched, and one that somebody
 // else writes meanwhile needn't be: its number is new already. Errors are for the client; some documents may have been touched then.
-func (i *Interceptor) Touch(ctx context.Context, fields []wire.Field, query []byte, index string, ids []string) error {
-	c := i.Identity.Of(fields, query, netip.AddrPort{}, nil)
-	caller := es.Caller{Fields: fields, Params: c.Params}
+func (i *Interceptor) Touch(ctx context.Context, caller es.Caller, index string, ids []string) error {
+	c := i.Identity.Of(caller.Fields, caller.Params, netip.AddrPort{}, nil)
 	asker := catalog.Asker{Realm: c.Realm, Credentials: c.Session.Credentials(), Caller: caller}
 	ix, err := i.catalog.Resolve(ctx, asker, index, 0)
 	if err != nil {
