@@ -1,9 +1,12 @@
 package app
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -137,6 +140,75 @@ func TestOneOfManyWithAKeyIsCarriedOut(t *testing.T) {
 		}
 		if n := gjson.Get(worlds[0].ask(worlds[0].direct, "GET", "/shop/_doc/1", "").Body, "_source.n").Int(); n != was+1 || body == "" {
 			t.Fatalf("n went from %d to %d; %q", was, n, body)
+		}
+	}
+}
+
+// Records are written with optimist's own credentials. A client with made-up ones could have as many written as it likes.
+func TestNoRecordIsWrittenForAClientThatTheEngineRefuses(t *testing.T) {
+	var records, asked atomic.Int64
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/optimist-idempotency") {
+			records.Add(1)
+			return false
+		}
+		if user, _, _ := r.BasicAuth(); user == "anna" {
+			if r.URL.Path == "/" {
+				asked.Add(1)
+			}
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("WWW-Authenticate", `Basic realm="shop"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":{"type":"security_exception","reason":"who?"},"status":401}`))
+		return true
+	})
+	w := newWorldOn(t, onceRules, Identity{}, engine)
+	for name, c := range keyed {
+		for i, user := range []string{"", basic("nobody"), basic("anna2")} {
+			fields := fieldsFor(c.method, fmt.Sprintf("k%d", i))
+			if user != "" {
+				fields = append(fields, "Authorization", user)
+			}
+			a := w.ask(w.proxied, c.method, strings.Replace(c.target, "%", "shop", 1), c.body, fields...)
+			if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, "who?") || a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s, %q: %d %s %v", name, user, a.Status, a.Body, a.Header)
+			}
+		}
+	}
+	if n := records.Load(); n != 0 {
+		t.Errorf("optimist has sent %d requests for records", n)
+	}
+	for i := range 3 {
+		a := w.ask(w.proxied, "POST", "/shop/_doc", `{"n":1}`, append(keyFields(fmt.Sprintf("k%d", i)), "Authorization", basic("anna"))...)
+		if a.Status != http.StatusCreated {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	}
+	if records.Load() == 0 || asked.Load() != 1 {
+		t.Errorf("%d requests for records, and the engine was asked %d times who anna is", records.Load(), asked.Load())
+	}
+}
+
+func basic(user string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":secret"))
+}
+
+// Where the engine can't say who a client is, nothing is done, as where no record can be made.
+func TestWhileTheEngineCannotSayWhoAClientIsNothingIsDone(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/" {
+				w.WriteHeader(status)
+			}
+			return r.URL.Path == "/"
+		})
+		w := newWorldOn(t, onceRules, Identity{}, engine)
+		a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":1}`, keyFields("k")...)
+		if a.Status != 503 || gjson.Get(a.Body, "error.type").Str != "idempotency_store_unavailable" ||
+			w.ask(w.direct, "GET", "/shop/_doc/1", "").Status != 404 {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 )
 
@@ -75,9 +76,16 @@ func (x *OwnIndex) Prepare(ctx context.Context) error {
 	return fmt.Errorf("%w: the index %s isn't there", x.Err, x.Name)
 }
 
-// Ask makes one request. reads says that it changes nothing.
+// Ask makes one request of optimist's own. reads says that it changes nothing.
 func (x *OwnIndex) Ask(ctx context.Context, req esapi.Request, reads bool) (Answer, error) {
-	a, err := Ask(ctx, x.Upstream, req, Way{Caller: x.Caller, Reads: reads, Timeout: x.Timeout})
+	return x.AskFor(ctx, x.Caller.Client, req, reads)
+}
+
+// AskFor is Ask for a request that a client causes, and whose places it takes.
+func (x *OwnIndex) AskFor(ctx context.Context, client share.Client, req esapi.Request, reads bool) (Answer, error) {
+	by := x.Caller
+	by.Client = client
+	a, err := Ask(ctx, x.Upstream, req, Way{Caller: by, Reads: reads, Timeout: x.Timeout})
 	if err != nil {
 		return a, fmt.Errorf("%w: %w", x.Err, err)
 	}

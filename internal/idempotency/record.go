@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/share"
 	"optimist/internal/wire"
 )
 
@@ -43,6 +44,7 @@ type Key struct {
 	fingerprint string // of the request
 	way         string // that the request takes
 	tokens      []int64
+	client      share.Client
 }
 
 // By is the key of the same request on its way: by all that may send it to one engine or another, and that the client doesn't stand for.
@@ -54,6 +56,12 @@ func (k Key) By(way []byte) Key {
 // Under is the key of the same request under locks with these tokens. Another try of it may be under others.
 func (k Key) Under(tokens []int64) Key {
 	k.tokens = tokens
+	return k
+}
+
+// At is the key of the same request, whose record is kept by connections of this client.
+func (k Key) At(client share.Client) Key {
+	k.client = client
 	return k
 }
 

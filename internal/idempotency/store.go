@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/identity"
+	"optimist/internal/quota"
 )
 
 // Options are what a Store needs; Upstream and Index are required.
@@ -50,10 +51,14 @@ type Store struct {
 	active sync.Map // ids of the records whose requests are under way here
 	// idle are, by the ids of records, owners for which nothing was carried out. A record of such an owner may still arrive: the next request
 	// with the key has the same owner, and so the record is its own.
-	idle *lru.Cache[string, string]
+	idle struct {
+		sync.Mutex
+		owners *quota.Map[identity.Network, string, string]
+	}
 }
 
-// maxIdle bounds how many of them are known. If one is forgotten, and its record arrives, the key can't be used any more.
+// maxIdle bounds how many of them are known. If there are too many, the network that has most loses its oldest: if that record arrives, its
+// key can't be used any more.
 const maxIdle = 4096
 
 // New makes a Store. The index is made by the first request that needs it.
@@ -68,8 +73,26 @@ func New(o Options) *Store {
 		Upstream: o.Upstream, Caller: es.Caller{Own: true}, Timeout: o.Timeout, Name: o.Index, Made: o.Index,
 		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
 	}
-	idle, _ := lru.New[string, string](maxIdle) // it only refuses sizes below 1
-	return &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own, idle: idle}
+	s := &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
+	s.idle.owners = quota.NewMap[identity.Network, string, string](maxIdle)
+	return s
+}
+
+// idler is the owner for which nothing was carried out with the key; "": there is none.
+func (s *Store) idler(key Key) string {
+	s.idle.Lock()
+	defer s.idle.Unlock()
+	owner, _ := s.idle.owners.Get(key.id)
+	return owner
+}
+
+// setIdler notes the owner for which nothing was carried out with the key; "": there is none any more.
+func (s *Store) setIdler(key Key, owner string) {
+	s.idle.Lock()
+	defer s.idle.Unlock()
+	if s.idle.owners.Remove(key.id); owner != "" {
+		s.idle.owners.Add(key.client.Network, key.id, owner)
+	}
 }
 
 // Claim is the right to carry a request out. Exactly one of Complete, Forget and Leave ends it.
@@ -95,15 +118,12 @@ func (s *Store) Begin(ctx context.Context, key Key) (c *Claim, a *Answer, pendin
 	if _, busy := s.active.LoadOrStore(key.id, nil); busy {
 		return nil, nil, false, s.whileActive(ctx, key)
 	}
-	owner, known := s.idle.Get(key.id)
-	if !known {
-		owner = s.self + "/" + rand.Text()
-	}
+	owner := cmp.Or(s.idler(key), s.self+"/"+rand.Text())
 	switch c, a, pending, err = s.begin(ctx, key, owner); {
 	case errors.Is(err, ErrStore):
-		s.idle.Add(key.id, owner)
+		s.setIdler(key, owner)
 	case err == nil:
-		s.idle.Remove(key.id)
+		s.setIdler(key, "")
 	}
 	if c == nil {
 		s.active.Delete(key.id)
@@ -230,10 +250,11 @@ func (c *Claim) Complete(ctx context.Context, a *Answer) (*Answer, error) {
 func (c *Claim) Forget(ctx context.Context) error {
 	defer c.Leave()
 	if strings.HasPrefix(c.rec.Owner, c.s.self+"/") {
-		c.s.idle.Add(c.key.id, c.rec.Owner)
+		c.s.setIdler(c.key, c.rec.Owner)
 	}
 	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
-	a, err := c.s.own.Ask(ctx, esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
+	req := esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}
+	a, err := c.s.own.AskFor(ctx, c.key.client, req, false)
 	if err == nil && a.Status != http.StatusOK && a.Status != http.StatusNotFound {
 		err = c.s.own.Failure(a)
 	}
@@ -255,7 +276,7 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 		seq, term := int(n.SeqNo), int(n.PrimaryTerm)
 		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
 	}
-	a, err := c.s.own.Ask(ctx, req, false)
+	a, err := c.s.own.AskFor(ctx, c.key.client, req, false)
 	switch {
 	case es.IsLost(err):
 		return false, nil
@@ -272,7 +293,7 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 
 // read reads the key's record; nil if there is none.
 func (s *Store) read(ctx context.Context, key Key) (*record, error) {
-	a, err := s.own.Ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: key.id}, true)
+	a, err := s.own.AskFor(ctx, key.client, esapi.GetRequest{Index: s.index, DocumentID: key.id}, true)
 	switch {
 	case err != nil:
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/enginetest"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -288,4 +289,52 @@ func FuzzReadKey(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestARecordTakesTheConnectionsOfItsClient: clients may use as many keys as they like, and optimist's own connections are for everybody.
+func TestARecordTakesTheConnectionsOfItsClient(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	anna := share.Client{Network: 7, Credentials: 1}
+	s := newStore(e, &now)
+	if err := s.own.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if r.Client != anna || !r.Own {
+			t.Errorf("%s %s takes the places of %v", r.Method, r.Target, r.Client)
+		}
+		return nil, nil
+	}
+	k := key("k", "r").At(anna)
+	c, _, _, err := s.Begin(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, _, _, err = s.Begin(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Complete(t.Context(), answer("done")); err != nil {
+		t.Fatal(err)
+	}
+	if _, a, _, err := s.Begin(t.Context(), k); err != nil || a == nil {
+		t.Errorf("%v, %v", a, err)
+	}
+}
+
+// TestManyKeysOfOneAddressSpoilNoneOfAnother: a record is deleted because nothing was done, and it arrives late all the same. Its key is good
+// as long as its owner is known.
+func TestManyKeysOfOneAddressSpoilNoneOfAnother(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	k := key("k", "r").At(share.Client{Network: 1})
+	s.setIdler(k, "this process/1")
+	for i := range 2 * maxIdle {
+		s.setIdler(key(fmt.Sprint(i), "r").At(share.Client{Network: 2, Credentials: uint64(i) + 1}), "this process/2")
+	}
+	if s.idler(k) == "" {
+		t.Error("the owner of another address's key is forgotten")
+	}
 }

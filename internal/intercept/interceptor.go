@@ -63,6 +63,7 @@ type Interceptor struct {
 	catalog *catalog.Catalog
 	watcher *watch.Watcher
 
+	known    *known
 	lineages *lineages // of what is observed
 	works    sync.Pool // of *works
 }
@@ -70,7 +71,7 @@ type Interceptor struct {
 // New makes an Interceptor.
 func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
-	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), lineages: newLineages()}
+	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), known: newKnown(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
 		MaxBody: o.MaxBody, TenantHeaders: o.TenantHeaders, Now: o.Now})
 	return i

@@ -42,7 +42,8 @@ type keyed struct {
 //
 //	record made → the request is carried out, and leaves its mark → record completed → the client's answer
 //
-// A process may end between any two of these. A repeat that finds an incomplete record looks for the mark in the document.
+// A process may end between any two of these. A repeat that finds an incomplete record looks for the mark in the document. Before all that,
+// the engine is asked whether it knows the client: for others optimist makes no record.
 func (i *Interceptor) once(r *request) bool {
 	r.keyed = keyed{}
 	op := r.Op()
@@ -67,7 +68,7 @@ func (i *Interceptor) once(r *request) bool {
 		r.Fail(keyFailure(err))
 		return true
 	}
-	i.carryOutOnce(r, i.keyOf(r, name, body).Under(r.tokens))
+	i.carryOutOnce(r, i.keyOf(r, name, body).Under(r.tokens).At(r.Place()))
 	return true
 }
 
@@ -80,6 +81,16 @@ func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Ke
 }
 
 func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
+	switch refused, err := i.refusal(r.Context(), r); {
+	case err != nil:
+		i.failKey(r, err)
+		return
+	case refused != nil:
+		defer refused.Release()
+		i.Metrics.Keys.Inc("refused")
+		_ = r.Answer(refused.Status, refused.Fields, refused.Body)
+		return
+	}
 	ctx := wire.WithoutPeer(context.WithoutCancel(r.Context())) // else the record would be unknown
 	claim, a, pending, err := i.Keys.Begin(ctx, key)
 	switch {

@@ -121,8 +121,8 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, but for those that the rule sets itself, by rule.",
 			by(LabelRule)},
 		{&m.Keys, MetricKeys, "Requests with an Idempotency-Key, by result: first, repeated (the recorded answer), found (by its mark), " +
-			"under_way, reused (for another request), unknown, failed (no record could be made), unrecorded " +
-			"(carried out, and the answer couldn't be kept).",
+			"under_way, reused (for another request), refused (the engine refuses the client's credentials), unknown, " +
+			"failed (no record could be made), unrecorded (carried out, and the answer couldn't be kept).",
 			by(LabelResult)},
 		{&m.UndoNoted, MetricUndoNoted, "Writes that were noted under locks with undo.", nil},
 		{&m.UndoEnded, MetricUndoEnded, "Journals of locks with undo that ended, by result: committed or rolled_back.", by(LabelResult)},

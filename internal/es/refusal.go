@@ -1,0 +1,28 @@
+package es
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"optimist/internal/upstream"
+)
+
+// Refusal asks whether the engine knows a caller, whatever the caller may do there. It returns the engine's answer if the engine doesn't
+// know the caller's credentials (401), and nil if it does. Call Release of the answer. Errors: *StatusError if the engine can't say it
+// now, and those of the upstream.
+func Refusal(ctx context.Context, up Doer, caller Caller) (*upstream.Response, error) {
+	res, err := up.Do(ctx, &upstream.Request{Method: http.MethodGet, Target: caller.target("/"), Client: caller.Client, Own: caller.Own,
+		Fields: append(caller.appendFields(nil), acceptJSON), Repeatable: true, Timeout: patience})
+	if err != nil {
+		return nil, err
+	}
+	if res.Status == http.StatusUnauthorized {
+		return res, nil
+	}
+	defer res.Release()
+	if res.Status >= http.StatusInternalServerError || res.Status == http.StatusTooManyRequests {
+		return nil, &StatusError{res.Status, bytes.Clone(res.Payload)}
+	}
+	return nil, nil
+}

@@ -1,0 +1,67 @@
+package intercept
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"optimist/internal/es"
+	"optimist/internal/idempotency"
+	"optimist/internal/identity"
+	"optimist/internal/quota"
+	"optimist/internal/respond"
+	"optimist/internal/session"
+)
+
+const (
+	// knownFor is how long a client counts as one that the engine knows.
+	knownFor = time.Minute
+	// maxKnown bounds how many clients are noted. Who makes up clients has none of another address forgotten; one that is forgotten is asked
+	// about again.
+	maxKnown = 4096
+)
+
+// known are clients whose credentials the engine has accepted a while ago. For others optimist writes nothing with its own credentials.
+// It is safe for concurrent use; make it with newKnown.
+type known struct {
+	mu    sync.Mutex
+	until *quota.Map[identity.Network, session.Credentials, time.Time]
+}
+
+func newKnown() *known {
+	return &known{until: quota.NewMap[identity.Network, session.Credentials, time.Time](maxKnown)}
+}
+
+// has reports whether a client is known now.
+func (k *known) has(client session.Credentials, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	until, ok := k.until.Get(client)
+	return ok && now.Before(until)
+}
+
+// add notes that the engine knew a client when it was asked, and where the client is.
+func (k *known) add(from identity.Network, client session.Credentials, asked time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.until.Add(from, client, asked.Add(knownFor))
+}
+
+// refusal is the engine's answer to a client whose credentials it refuses. It is nil where the engine knows the client. An error says that
+// the engine can't be asked; it is idempotency.ErrStore.
+func (i *Interceptor) refusal(ctx context.Context, r *request) (*respond.Answer, error) {
+	route, now := r.Client().Route, time.Now()
+	if i.known.has(route, now) {
+		return nil, nil
+	}
+	res, err := es.Refusal(ctx, i.Upstream, r.Caller())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: the engine can't be asked who the client is: %w", idempotency.ErrStore, err)
+	case res != nil:
+		return respond.FromEngine(res), nil
+	}
+	i.known.add(r.Place().Network, route, now)
+	return nil, nil
+}
