@@ -11,11 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"optimist/internal/budget"
 	"optimist/internal/doc"
@@ -24,6 +22,9 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 )
+
+// errTooLong is why the engine isn't asked about a name. It wouldn't take so long a path.
+var errTooLong = errors.New("the name is too long")
 
 // ErrUnavailable reports that the engine couldn't be asked. Nothing was written.
 var ErrUnavailable = errors.New("nothing was written")
@@ -34,6 +35,7 @@ const (
 	dateMathAge  = time.Second      // a date expression stands for another index tomorrow
 	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
 	maxNames     = 4096
+	maxName      = 1 << 10          // bytes: no index has so long a name, but a date expression may be as long as somebody likes
 	askingBudget = 30 * time.Second // how long an answer is waited for
 	readBudget   = time.Second      // and how long for a read, whose client waits for its answer meanwhile
 )
@@ -108,13 +110,13 @@ type Catalog struct {
 	recreated   hook.Func2[session.Credentials, string]
 	doubts      Doubts
 	now         func() time.Time
-	names       *lru.Cache[nameKey, *entry]
-	noSeqNo     *lru.Cache[nameKey, time.Time] // by the concrete name
-	uuids       *lru.Cache[nameKey, identified]
-	indices     *lru.Cache[incarnation, session.Epoch] // since when each is known, to whomever
+	names       *shared[nameKey, *entry]
+	noSeqNo     *shared[nameKey, time.Time] // by the concrete name
+	uuids       *shared[nameKey, identified]
+	indices     *shared[incarnation, session.Epoch] // since when each is known, to whomever
 	seed        maphash.Seed
 	identified  [maxNames]atomic.Bool // by the hash of a nameKey: whether the name has ever had a UUID in the realm
-	primaries   *lru.Cache[shardAt, *primary]
+	primaries   *shared[shardAt, *primary]
 }
 
 // nameKey is a name in a realm.
@@ -142,39 +144,28 @@ func New(o Options) *Catalog {
 	}
 	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, doubts: o.Doubts, now: o.Now,
 		seed:  maphash.MakeSeed(),
-		names: cache[nameKey, *entry](), noSeqNo: cache[nameKey, time.Time](), uuids: cache[nameKey, identified](),
-		indices: cache[incarnation, session.Epoch](), primaries: cache[shardAt, *primary]()}
-}
-
-func cache[K comparable, V any]() *lru.Cache[K, V] {
-	c, _ := lru.New[K, V](maxNames) // fails for a size of zero only
-	return c
+		names: newShared[nameKey, *entry](), noSeqNo: newShared[nameKey, time.Time](), uuids: newShared[nameKey, identified](),
+		indices: newShared[incarnation, session.Epoch](), primaries: newShared[shardAt, *primary]()}
 }
 
 // Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. The identities of indices stay known,
 // except of those (names, decoded) that were certainly created again, as seen by the given credentials.
 func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
-	c.names.Purge()
-	c.noSeqNo.Purge()
+	c.names.clear()
+	c.noSeqNo.clear()
 	for _, name := range recreated {
 		c.forgetUUID(credentials, name)
 	}
 }
 
 // entryOf returns the entry for a name and a client, making one if there is none.
-func (c *Catalog) entryOf(name string, realm session.Credentials) *entry {
-	key := nameKey{name, realm}
-	if e, ok := c.names.Get(key); ok {
+func (c *Catalog) entryOf(asker Asker, name string) *entry {
+	key := nameKey{name, asker.Realm}
+	if e, ok := c.names.get(key); ok {
 		return e
 	}
-	return getOrAdd(c.names, key, &entry{index: newQuestion[Index](), whole: newQuestion[bool]()})
-}
-
-func getOrAdd[K comparable, V any](c *lru.Cache[K, V], key K, fresh V) V {
-	if before, found, _ := c.PeekOrAdd(key, fresh); found {
-		return before
-	}
-	return fresh
+	return c.names.getOrAdd(asker, nameKey{strings.Clone(name), asker.Realm},
+		&entry{index: newQuestion[Index](), whole: newQuestion[bool]()})
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
@@ -189,7 +180,10 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
-	e, began := c.entryOf(name, asker.Realm), c.now()
+	if len(name) > maxName {
+		return Index{Index: es.Index{Name: name}}, unavailable(name, errTooLong)
+	}
+	e, began := c.entryOf(asker, name), c.now()
 	for _, a := range [...]*answer[Index]{e.index.last.Load(), e.several.Load()} {
 		if c.holds(a, asker, began, 0) {
 			return a.value, nil
@@ -212,7 +206,10 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, e
 
 // resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
 func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
-	e, began := c.entryOf(name, asker.Realm), c.now()
+	if len(name) > maxName {
+		return Index{Index: es.Index{Name: name}}, unavailable(name, errTooLong)
+	}
+	e, began := c.entryOf(asker, name), c.now()
 	if a := e.index.last.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
 	}
@@ -251,7 +248,9 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		a.until = f.ended.Add(outageAge)
 	default:
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
-		c.unguardable.Call(name, outcome.ReasonMetadata)
+		if !es.IsStranger(err) { // who can make up any name
+			c.unguardable.Call(name, outcome.ReasonMetadata)
+		}
 	}
 	e.index.last.Store(a)
 	return a.value, nil
@@ -266,12 +265,12 @@ func lastKnown(before *answer[Index], name string, err error) (Index, error) {
 }
 
 func unavailable(name string, err error) error {
-	return fmt.Errorf("%w: it can't be asked what [%s] is: %w", ErrUnavailable, name, err)
+	return fmt.Errorf("%w: it can't be asked what [%.*s] is: %w", ErrUnavailable, maxName, name, err)
 }
 
 // Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.
 func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
-	e, found := c.names.Get(nameKey{name, realm})
+	e, found := c.names.get(nameKey{name, realm})
 	if !found {
 		return Index{}, false
 	}
@@ -305,7 +304,7 @@ func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own 
 	if ref.Routing == "" {
 		return ref, ""
 	}
-	is, _ := c.uuids.Peek(nameKey{ref.Index, realm})
+	is, _ := c.uuids.peek(nameKey{ref.Index, realm})
 	ix := Index{Index: es.Index{Name: ref.Index, OneShard: is.oneShard}}
 	if home = ix.Ref(ref.Routing, ref.ID); home.Routing != "" && !(sure && is.uuid != "") {
 		home.Routing, maybe = "", home.Routing
@@ -315,7 +314,7 @@ func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own 
 
 // Knows reports whether it is known which index a name (concrete) stands for.
 func (c *Catalog) Knows(realm session.Credentials, index string) bool {
-	is, _ := c.uuids.Peek(nameKey{index, realm})
+	is, _ := c.uuids.peek(nameKey{index, realm})
 	return is.uuid != ""
 }
 
@@ -323,7 +322,7 @@ func (c *Catalog) Knows(realm session.Credentials, index string) bool {
 // may be of long ago: aliases hardly change, and what is known of a changed one is forgotten (see Forget). known is false where the engine
 // hasn't been asked, or doesn't tell; nothing is asked for it.
 func (c *Catalog) routing(realm session.Credentials, name string) (routing string, known bool) {
-	e, found := c.names.Get(nameKey{name, realm})
+	e, found := c.names.get(nameKey{name, realm})
 	if !found {
 		return "", false
 	}
@@ -391,8 +390,8 @@ func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es
 // open since the mark is settled by that.
 func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) {
 	key, is := nameKey{ix.Name, asker.Realm}, incarnation{ix.Name, ix.UUID}
-	before, found := c.uuids.Peek(key)
-	since, known := c.indices.Get(is)
+	before, found := c.uuids.peek(key)
+	since, known := c.indices.get(is)
 	switch other := before.uuid != "" && before.uuid != ix.UUID; {
 	case open:
 		switch {
@@ -410,10 +409,10 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 		c.forgetUUID(asker.Credentials, ix.Name)
 	}
 	if !known {
-		c.indices.Add(is, c.doubts.Begin())
+		c.indices.add(asker, is, c.doubts.Begin())
 	}
 	c.wasIdentified(key).Store(true)
-	c.uuids.Add(key, identified{ix.UUID, ix.OneShard, asker.Credentials})
+	c.uuids.add(asker, key, identified{ix.UUID, ix.OneShard, asker.Credentials})
 }
 
 // wasIdentified is whether a name has ever had a UUID in a realm. Names may share that: then an index is taken for one that was made anew.
@@ -423,13 +422,13 @@ func (c *Catalog) wasIdentified(key nameKey) *atomic.Bool {
 
 // hasOther reports whether another index is known that has, or had, the name.
 func (c *Catalog) hasOther(ix incarnation) bool {
-	return slices.ContainsFunc(c.indices.Keys(), func(other incarnation) bool { return other.name == ix.name && other.uuid != ix.uuid })
+	return c.indices.has(func(other incarnation) bool { return other.name == ix.name && other.uuid != ix.uuid })
 }
 
 // Missing notes that the engine has no index of the name (concrete). If there was one, its knowledge is void: an index that is created
 // again counts from zero, and the engine accepts the old numbers.
 func (c *Catalog) Missing(asker Asker, index string) {
-	if is, _ := c.uuids.Peek(nameKey{index, asker.Realm}); is.uuid != "" {
+	if is, _ := c.uuids.peek(nameKey{index, asker.Realm}); is.uuid != "" {
 		c.recreated.Call(asker.Credentials, index)
 		c.forgetUUID(asker.Credentials, index)
 	}
@@ -437,11 +436,9 @@ func (c *Catalog) Missing(asker Asker, index string) {
 
 // forgetUUID forgets which index a name (concrete) stands for, for clients with those credentials.
 func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
-	for _, key := range c.uuids.Keys() {
-		if is, ok := c.uuids.Peek(key); key.name == index && ok && is.credentials == credentials {
-			c.uuids.Add(key, identified{credentials: credentials})
-		}
-	}
+	c.uuids.change(func(key nameKey, is identified) (identified, bool) {
+		return identified{credentials: credentials}, key.name == index && is.credentials == credentials
+	})
 }
 
 func whyNotMerged(ix es.Index) string {
@@ -460,7 +457,10 @@ func whyNotMerged(ix es.Index) string {
 // routing that of one of its documents. Callers that wait at the same time share the answer, and a failure. The error says that the engine
 // couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing string) (bool, error) {
-	e, began := c.entryOf(index, asker.Realm), c.now()
+	if len(index) > maxName {
+		return false, unavailable(index, errTooLong)
+	}
+	e, began := c.entryOf(asker, index), c.now()
 	if a := e.whole.last.Load(); a.fresh(began, 0) {
 		return a.value, nil
 	}
@@ -500,7 +500,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 
 // KnownWhole reports whether SeesWhole holds of the client, as far as is known without asking the engine.
 func (c *Catalog) KnownWhole(asker Asker, index string) bool {
-	e, found := c.names.Get(nameKey{index, asker.Realm})
+	e, found := c.names.get(nameKey{index, asker.Realm})
 	if !found {
 		return false
 	}
@@ -513,13 +513,13 @@ func (c *Catalog) Guardable(asker Asker, ix Index) bool {
 	if ix.NoSeqNo {
 		return false
 	}
-	until, found := c.noSeqNo.Get(nameKey{ix.Name, asker.Realm})
+	until, found := c.noSeqNo.get(nameKey{ix.Name, asker.Realm})
 	return !found || c.now().After(until)
 }
 
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
 func (c *Catalog) RefusedGuard(asker Asker, index string) {
-	c.noSeqNo.Add(nameKey{index, asker.Realm}, c.now().Add(trustAge))
+	c.noSeqNo.add(asker, nameKey{index, asker.Realm}, c.now().Add(trustAge))
 	c.unguardable.Call(index, outcome.ReasonSeqNo)
 }
 

@@ -171,6 +171,12 @@ func IsAnswer(err error) bool {
 	return errors.As(err, &s) && s.Status < 500 && s.Status != http.StatusTooManyRequests
 }
 
+// IsStranger reports whether an error of this package says that the engine doesn't know the caller's credentials.
+func IsStranger(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && s.Status == http.StatusUnauthorized
+}
+
 func failure(status int, body []byte) error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -4,7 +4,12 @@
 // It takes no lock, and knows neither clients nor what is held.
 package quota
 
-import "optimist/internal/linked"
+import (
+	"iter"
+	"maps"
+
+	"optimist/internal/linked"
+)
 
 // Map is a map with a bound, of values that owners hold. When it is full, the owner that holds most loses the value that it hasn't used for
 // longest. So an owner of few values loses none to others, however many those add. Make it with NewMap. It is for one goroutine at a time.
@@ -38,6 +43,30 @@ func (m *Map[O, K, V]) Len() int { return len(m.items) }
 
 // Contains reports whether there is a value of k. That doesn't count as a use.
 func (m *Map[O, K, V]) Contains(k K) bool { return m.items[k] != nil }
+
+// Peek returns the value of k. That doesn't count as a use.
+func (m *Map[O, K, V]) Peek(k K) (v V, ok bool) {
+	i := m.items[k]
+	if i == nil {
+		return v, false
+	}
+	return i.value, true
+}
+
+// Keys are the keys of all values, in any order.
+func (m *Map[O, K, V]) Keys() iter.Seq[K] { return maps.Keys(m.items) }
+
+// Clear removes all values.
+func (m *Map[O, K, V]) Clear() { *m = *NewMap[O, K, V](m.bound) }
+
+// Set gives k another value, which its owner holds as before. It reports false where k has none.
+func (m *Map[O, K, V]) Set(k K, v V) bool {
+	i := m.items[k]
+	if i != nil {
+		i.value = v
+	}
+	return i != nil
+}
 
 // Get returns the value of k.
 func (m *Map[O, K, V]) Get(k K) (v V, ok bool) {

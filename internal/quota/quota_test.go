@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -65,7 +66,20 @@ func TestAMapKeepsItsAccounts(t *testing.T) {
 		m := NewMap[int, int, int](bound)
 		for n := range rapid.IntRange(1, 80).Draw(t, "steps") {
 			k := rapid.IntRange(0, 30).Draw(t, "key")
-			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 4:
+				was := m.Len()
+				v, ok := m.Peek(k)
+				if ok != m.Contains(k) || ok != m.Set(k, n) || m.Len() != was || v > n {
+					t.Fatal(v, ok)
+				}
+			case 5:
+				if held := slices.Collect(m.Keys()); len(held) != m.Len() || slices.Contains(held, k) != m.Contains(k) {
+					t.Fatal(held)
+				}
+				if rapid.IntRange(0, 9).Draw(t, "clear") == 0 {
+					m.Clear()
+				}
 			case 0:
 				m.Remove(k)
 				if m.Contains(k) {
