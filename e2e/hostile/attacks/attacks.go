@@ -131,6 +131,7 @@ func All() []Attack {
 	list = append(list, questions()...)
 	list = append(list, heads()...)
 	list = append(list, lines()...)
+	list = append(list, actions()...)
 	list = append(list, products()...)
 	list = append(list, codings()...)
 	slices.SortFunc(list, func(a, b Attack) int { return strings.Compare(a.Name, b.Name) })
@@ -252,6 +253,42 @@ func lines() []Attack {
 		{Name: "locks: tokens", Request: func(n int) []byte {
 			return request("POST", "/_lock/_release", jsonType, `{"owner":"o","tokens":[`+Fill(n, "%d1", ",")+"]}")
 		}},
+	}
+}
+
+// actions are bulks of one item, of which the line that says what to do is long, or the small part of a document that stands for it.
+func actions() []Attack {
+	item := func(begin string, middle func(n int) string, end string) func(n int) []byte {
+		return func(n int) []byte { return request("POST", "/_bulk", bulkType, begin+middle(n)+end) }
+	}
+	text := func(part string) func(n int) string { return func(n int) string { return Fill(n, part, "") } }
+	list := func(part string) func(n int) string { return func(n int) string { return Fill(n, part, ",") } }
+	deep := func(open, inner, end string) func(n int) string {
+		return func(n int) string { return nested(n, open, inner, end, 0) }
+	}
+	const document, part = "}}\n{\"a\":1}\n", "}}\n{\"doc\":{}}\n"
+	return []Attack{
+		{Name: "action: a long index", Request: item(`{"index":{"_id":"1","_index":"`, text("x"), `"`+document)},
+		{Name: "action: a long list of indices", Request: item(`{"index":{"_id":"1","_index":"`, list("i%d"), `"`+document)},
+		{Name: "action: a long date", Request: item(`{"index":{"_id":"1","_index":"<i{now`, text("/d"), `}>"`+document)},
+		{Name: "action: an index of escapes", Request: item(`{"index":{"_id":"1","_index":"`, text(`\u0069`), `"`+document)},
+		{Name: "action: an index of half characters", Request: item(`{"index":{"_id":"1","_index":"`, text(`\ud800`), `"`+document)},
+		{Name: "action: a long id", Request: item(`{"index":{"_index":"i","_id":"`, text("x"), `"`+document)},
+		{Name: "action: a long routing", Request: item(`{"index":{"_index":"i","_id":"1","routing":"`, text("x"), `"`+document)},
+		{Name: "action: a long version", Request: item(`{"index":{"_index":"i","_id":"1","version":1`, text("7"), document)},
+		{Name: "action: a long token", Request: item(`{"index":{"_index":"i","_id":"1","lock_token":1`, text("7"), document)},
+		{Name: "action: many members", Request: item(`{"index":{"_index":"i",`, list(`"k%d":%d`), document)},
+		{Name: "action: one member many times", Request: item(`{"index":{"_index":"i",`, list(`"_id":"%d"`), document)},
+		{Name: "action: names of escapes", Request: item(`{"index":{"_index":"i",`, list(`"\u005fid":"%d"`), document)},
+		{Name: "action: many actions", Request: item(`{`, list(`"index":{"_id":"%d"}`), "}\n{\"a\":1}\n")},
+		{Name: "action: deep lists", Request: item(`{"index":{"_index":"i","_id":`, deep("[", "", "]"), document)},
+		{Name: "action: deep objects", Request: item(`{"index":{"_index":"i","_id":`, deep(`{"a":`, "1", "}"), document)},
+		{Name: "action: a deep filter", Request: item(`{"update":{"_index":"i","_id":"1","_source":`, deep("[", `"a"`, "]"), part)},
+		{Name: "action: a wide filter", Request: item(`{"update":{"_index":"i","_id":"1","_source":[`, list(`"a%d*"`), "]"+part)},
+		{Name: "action: templates", Request: item(`{"index":{"_index":"i","_id":"1","dynamic_templates":{`, list(`"a%d":"x"`), "}"+document)},
+		{Name: "action: nothing but brackets", Request: item(``, text("["), "\n")},
+		{Name: "action: a deep update", Request: item("{\"update\":{\"_index\":\"i\",\"_id\":\"1\"}}\n", deep(`{"doc":`, "1", "}"), "\n")},
+		{Name: "action: what follows an update", Request: item("{\"update\":{\"_index\":\"i\",\"_id\":\"1\"}}\n{\"doc\":{}}", text(" {}"), "\n")},
 	}
 }
 
