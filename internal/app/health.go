@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/admin"
 	"optimist/internal/config"
+	"optimist/internal/es"
 	"optimist/internal/obs"
 	"optimist/internal/timer"
 	"optimist/internal/upstream"
@@ -78,6 +79,10 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
 	a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
+	if another, _ := es.IsOptimist(ctx, a.nodes, resp.Node); another { // whatever else becomes of the question, clients find out
+		a.log.Warn("the upstream is another optimist: both carry out the steps of their rules, the second one takes all clients for one, and if "+
+			"it sends its requests back here, they go round. Name the engine in upstream.urls", obs.KeyNode, resp.Node)
+	}
 	return false
 }
 

@@ -1,12 +1,15 @@
 package doctor
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"optimist/internal/es"
 )
 
 // reach asks every node who it is. The first that tells is asked all the rest.
@@ -34,7 +37,18 @@ func (e *examination) reach() {
 			w := greet(a)
 			e.report.add(OK, "reachable", "%s: %s %s, cluster %q, %s", n.URL, w.product, w.number, w.cluster, took)
 			e.sameCluster(n, w)
+			e.another(n)
 		}
+	}
+}
+
+// another finds out whether a node is another optimist.
+func (e *examination) another(n Node) {
+	ctx, cancel := context.WithTimeout(e.ctx, e.Timeout)
+	defer cancel()
+	if is, err := es.IsOptimist(ctx, n.Doer, ""); err == nil && is {
+		e.report.add(Warn, "upstream", "%s is another optimist: both carry out the steps of their rules, and the second one takes all "+
+			"clients for one; name the engine", n.URL)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -260,6 +261,28 @@ func TestDoctorAsksForAllThatDecidesWhetherSourceIsWhole(t *testing.T) {
 	for _, key := range []string{"*.settings.index.version.created", "*.settings.index.mapping.exclude_source_vectors", "*.mappings.**.type"} {
 		if !strings.Contains(question, key) {
 			t.Errorf("it doesn't ask for %s: %s", key, question)
+		}
+	}
+}
+
+// another is an optimist in front of a node.
+type another struct{ canned }
+
+func (a another) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
+	if wire.Value(r.Fields, "optimist-dry-run") != nil {
+		return enginetest.Response(400, `{"error":{"type":"invalid_dry_run"},"status":400}`), nil
+	}
+	return a.canned.Do(ctx, r)
+}
+
+func TestAnotherOptimistIsNoEngine(t *testing.T) {
+	for want, node := range map[bool]es.Doer{true: another{healthy()}, false: healthy()} {
+		found := false
+		for _, f := range examine(t, "version: 1", true, node).Findings {
+			found = found || f.Level == Warn && strings.Contains(f.Text, "http://es1:9200 is another optimist")
+		}
+		if found != want {
+			t.Errorf("it is another optimist: %v, want %v", found, want)
 		}
 	}
 }

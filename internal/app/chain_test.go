@@ -1,0 +1,43 @@
+package app
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"optimist/internal/config"
+	"optimist/internal/enginetest"
+	"optimist/internal/es"
+)
+
+// TestAnotherOptimistInPlaceOfTheEngineIsTold: both carry out the steps of their rules, so that a counter counts twice.
+func TestAnotherOptimistInPlaceOfTheEngineIsTold(t *testing.T) {
+	const counts = "rules: [{name: shop, match: {index: [shop]}, transform: [{op: increment, path: /n, value: 1}]}]\n"
+	for _, mode := range []config.Mode{config.ModeGuard, config.ModeObserve, config.ModeOff} {
+		t.Run(string(mode), func(t *testing.T) {
+			engine := enginetest.Serve(t)
+			c := configured(t, counts, engine)
+			c.Mode = mode
+			second := running(t, c)
+			log := &enginetest.Log{}
+			first := runningWith(t, Options{Config: configured(t, counts, second.URL()), Log: slog.New(slog.NewTextHandler(log, nil))})
+			w := &world{t: t, direct: engine, proxied: first.URL(), app: first}
+			first.greetOnce(t.Context())
+			if text := log.String(); !strings.Contains(text, "the upstream is another optimist") {
+				t.Errorf("the log says\n%s", text)
+			}
+			if a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":0}`); a.Status != 201 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			want := map[config.Mode]string{config.ModeGuard: `{"n":2}`}[mode]
+			if want == "" {
+				want = `{"n":1}`
+			}
+			w.holds("/shop/_doc/1", want)
+		})
+	}
+	engine := running(t, configured(t, "", enginetest.Serve(t)))
+	if is, err := es.IsOptimist(t.Context(), engine.nodes, ""); is || err != nil {
+		t.Errorf("the engine is one: %v, %v", is, err)
+	}
+}
