@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"optimist/internal/identity"
 )
 
 // MaxIndices bounds how many indices are told apart. Further indices share cells, by the hashes of their names. A cell errs on the safe
@@ -465,8 +467,10 @@ func (ix Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now)
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
 
-// Traced notes a write of the owner, of which content shows whether its trace tells its base.
-func (ix Index[W]) Traced(tells bool) { ix.traces.add(ix.key.owner, tells) }
+// Traced notes a write of the owner, which comes from a network, and of which content shows whether its trace tells its base.
+func (ix Index[W]) Traced(from identity.Network, tells bool) {
+	ix.traces.add(from, ix.key.owner, tells)
+}
 
 // TracesTell reports whether the trace of the owner's write tells its base, as far as is known.
 func (ix Index[W]) TracesTell() bool { return ix.traces.tell(ix.key.owner) }

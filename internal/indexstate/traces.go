@@ -4,14 +4,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"optimist/internal/identity"
+	"optimist/internal/quota"
 )
 
 const (
 	// maxTraced is up to how many writes are counted of which content shows what their traces say. Beyond, older ones count half.
 	maxTraced = 128
-	// maxTracers is for how many owners that is counted in an index. One that is forgotten is counted from nothing.
-	maxTracers = 64
+	// maxTracers is for how many owners that is counted in an index, with their networks. If there are too many, the network that has most
+	// loses its oldest, which is then counted from nothing.
+	maxTracers = 128
 )
 
 // traces count the writes of an index whose content shows whether their trace tells their base. An application may open a form in one
@@ -24,17 +26,17 @@ type traces struct {
 	misled atomic.Bool // some owner's trace has misled
 
 	mu sync.Mutex
-	of *simplelru.LRU[Owner, tally]
+	of *quota.Map[identity.Network, Owner, tally]
 }
 
 // tally is how many traces tell, and how many mislead.
 type tally struct{ telling, misleading int }
 
-func (t *traces) add(o Owner, tells bool) {
+func (t *traces) add(from identity.Network, o Owner, tells bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
-		t.of, _ = simplelru.NewLRU[Owner, tally](maxTracers, nil) // errs on a size below 1 only
+		t.of = quota.NewMap[identity.Network, Owner, tally](maxTracers)
 	}
 	n, _ := t.of.Get(o)
 	if tells {
@@ -46,7 +48,7 @@ func (t *traces) add(o Owner, tells bool) {
 	if n.telling+n.misleading > maxTraced {
 		n.telling, n.misleading = n.telling/2, n.misleading/2
 	}
-	t.of.Add(o, n)
+	t.of.Add(from, o, n)
 }
 
 // tell reports whether traces of an owner tell bases: unless most speak against it. One may be chance. Without any that misled it is one

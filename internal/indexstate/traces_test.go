@@ -6,7 +6,7 @@ func TestTracesTellUntilContentSpeaksAgainstIt(t *testing.T) {
 	ix := New[int](1000).Index("shop", Owner{}, 0)
 	note := func(tells bool, n int) {
 		for range n {
-			ix.Traced(tells)
+			ix.Traced(1, tells)
 		}
 	}
 	for i, step := range []struct {
@@ -31,19 +31,26 @@ func TestTracesTellUntilContentSpeaksAgainstIt(t *testing.T) {
 	}
 }
 
-// A client with other credentials can't teach that traces mislead, and what is noted is bounded.
+// A client with other credentials can't teach that traces mislead, nor have forgotten what another address's traces have shown. What is
+// noted is bounded.
 func TestTracesOfOtherOwnersAreOthers(t *testing.T) {
 	in := New[int](1000)
-	ix := in.Index("shop", Owner{}, 0)
+	ix, misled := in.Index("shop", Owner{}, 0), in.Index("shop", Owner{2}, 0)
+	for range 9 {
+		misled.Traced(1, false)
+	}
 	for i := range 2 * maxTracers {
 		for range 9 {
-			in.Index("shop", Owner{1, byte(i)}, 0).Traced(false)
+			in.Index("shop", Owner{1, byte(i)}, 0).Traced(2, false)
 		}
 	}
 	if !ix.TracesTell() || in.Index("shop", Owner{1, 2*maxTracers - 1}, 0).TracesTell() {
 		t.Error("an owner's traces count for another")
 	}
-	if n := ix.traces.of.Len(); n != maxTracers {
+	if misled.TracesTell() {
+		t.Error("what an owner's traces have shown is forgotten for those of another address")
+	}
+	if n := ix.traces.of.Len(); n > maxTracers {
 		t.Errorf("%d owners are noted", n)
 	}
 }

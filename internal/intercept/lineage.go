@@ -5,18 +5,19 @@ import (
 	"slices"
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"optimist/internal/doc"
+	"optimist/internal/identity"
+	"optimist/internal/quota"
 )
 
 // lineages count the updates that are gone from documents. A write holds its base's content, and its own change. Writes between its base
 // and itself are gone, and content that was erased since its base is there again. So each version has lost its base's losses, and the
 // writes between the two. A document's loss is the most that any of its versions had: then an update that comes back and goes again
-// counts once.
+// counts once. If there are too many documents, the network that writes most of them has the one forgotten that wasn't written for longest:
+// nobody has checked yet who the clients are.
 type lineages struct {
 	mu        sync.Mutex
-	documents *lru.Cache[doc.Ref, *lineage]
+	documents *quota.Map[identity.Network, doc.Ref, *lineage]
 }
 
 // lineage is what the latest versions of a document have lost.
@@ -34,23 +35,26 @@ type edge struct{ base, version int64 }
 
 const (
 	maxDocuments = 1024
+	maxRef       = 2 << 10 // bytes of a document's names: those of engines are shorter
 	maxVersions  = 128
 	maxPending   = 64
 )
 
 func newLineages() *lineages {
-	documents, _ := lru.New[doc.Ref, *lineage](maxDocuments) // errs on a size below 1 only
-	return &lineages{documents: documents}
+	return &lineages{documents: quota.NewMap[identity.Network, doc.Ref, *lineage](maxDocuments)}
 }
 
-// begin notes that a write is on its way.
-func (l *lineages) begin(ref doc.Ref) {
+// begin notes that a write is on its way, of a client in a network.
+func (l *lineages) begin(from identity.Network, ref doc.Ref) {
+	if len(ref.Index)+len(ref.Routing)+len(ref.ID) > maxRef {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, known := l.documents.Get(ref)
 	if !known {
 		d = &lineage{}
-		l.documents.Add(ref.Clone(), d)
+		l.documents.Add(from, ref.Clone(), d)
 	}
 	d.inFlight++
 }

@@ -2,6 +2,8 @@ package intercept
 
 import (
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"optimist/internal/doc"
@@ -25,7 +27,7 @@ func TestLostUpdatesAreCountedOnce(t *testing.T) {
 		l, sum := newLineages(), int64(0)
 		for i, base := range c.bases {
 			if base > 0 {
-				l.begin(ref)
+				l.begin(1, ref)
 				sum += l.end(ref, edge{base, int64(i) + 2})
 			}
 		}
@@ -44,7 +46,7 @@ func TestWhatIsCountedIsWhatIsMissing(t *testing.T) {
 	alive := map[int64]map[int64]bool{1: {}}
 	for version := int64(2); version < writes; version++ {
 		base := max(version-1-rand.Int64N(16), 1)
-		l.begin(ref)
+		l.begin(1, ref)
 		if base%3 == 0 { // and some answers come late
 			late = append(late, edge{base, version})
 		} else {
@@ -65,5 +67,18 @@ func TestWhatIsCountedIsWhatIsMissing(t *testing.T) {
 	lost := writes - 2 - int64(len(alive[writes-1]))
 	if d := counted - lost; d < 0 || d > lost/20 {
 		t.Errorf("%d are missing, %d are counted", lost, counted)
+	}
+}
+
+// Whoever writes made-up documents has none of another address forgotten, nor fills the memory with long names.
+func TestManyDocumentsOfOneAddressHaveNoneOfAnotherForgotten(t *testing.T) {
+	ref, l := doc.Ref{Index: "shop", ID: "1"}, newLineages()
+	l.begin(1, ref)
+	for i := range 2 * maxDocuments {
+		l.begin(2, doc.Ref{Index: "shop", ID: strconv.Itoa(i + 2)})
+	}
+	l.begin(2, doc.Ref{Index: "shop", ID: strings.Repeat("x", maxRef)})
+	if !l.documents.Contains(ref) || l.documents.Len() > maxDocuments || l.documents.Contains(doc.Ref{Index: "shop", ID: strings.Repeat("x", maxRef)}) {
+		t.Errorf("%d documents are known; the first: %v", l.documents.Len(), l.documents.Contains(ref))
 	}
 }

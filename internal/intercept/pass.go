@@ -141,7 +141,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	if o.take(r.Context()) != nil {
 		return i.forward(r, &s, nil, nil)
 	}
-	i.lineages.begin(o.ref)
+	i.lineages.begin(r.Place().Network, o.ref)
 	defer func() {
 		o.end(edge{}) // unless it has been answered
 		o.base.Release()

@@ -140,7 +140,7 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	}
 	e.Crowd.Lean(c.Lean)
 	if c.Traces != rank.TraceUnknown {
-		t.ix.Traced(c.Traces == rank.TraceTells)
+		t.ix.Traced(t.network, c.Traces == rank.TraceTells)
 	}
 }
 
