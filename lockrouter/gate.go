@@ -66,6 +66,8 @@ const (
 	mostLeased = 50
 	// mostGates bounds how many gates a proxy remembers: the names of indices come from clients.
 	mostGates = 10_000
+	// longestGate is how many bytes a name has at most that is remembered. No index has a longer one, but a client may say any.
+	longestGate = 1 << 10
 )
 
 // gates is what this proxy knows of the gates. It is safe for concurrent use.
@@ -84,13 +86,17 @@ type gate struct {
 
 func (g *gates) of(name string) *gate {
 	k := g.known[name]
-	if k == nil {
-		if len(g.known) >= mostGates {
-			clear(g.known)
-		}
-		k = &gate{}
-		g.known[name] = k
+	if k != nil {
+		return k
 	}
+	k = &gate{}
+	if len(name) > longestGate {
+		return k
+	}
+	if len(g.known) >= mostGates {
+		clear(g.known)
+	}
+	g.known[name] = k
 	return k
 }
 
