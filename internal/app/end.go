@@ -85,6 +85,7 @@ func (a *App) Drain(ctx context.Context, now bool) error {
 	if a.door.Drain(ctx) != nil {
 		return a.cut(context.Cause(ctx))
 	}
+	a.flushJournals(ctx)
 	a.log.Info("drained")
 	return nil
 }
@@ -98,4 +99,19 @@ func (a *App) cut(why error) error {
 	}
 	a.log.Warn("ended, requests were cut", obs.KeyReason, why.Error(), "requests", active)
 	return ErrCut
+}
+
+// flushTimeout bounds how long the end waits for the journals of locks with undo.
+const flushTimeout = 5 * time.Second
+
+// flushJournals stores what this process alone knows of the writes in journals.
+func (a *App) flushJournals(ctx context.Context) {
+	if a.undo == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if err := a.undo.Flush(ctx); err != nil {
+		a.log.Warn("outcomes of writes under locks with undo aren't stored", obs.KeyError, err.Error())
+	}
 }

@@ -22,8 +22,8 @@ import (
 type Journal interface {
 	// Note notes a write; only then may it be sent. The error is the client's answer. ctx ends the wait.
 	Note(ctx context.Context, w *undo.Write) (at undo.Place, err error)
-	// Outcome says what became of a write that was noted: it is applied, or never will be.
-	Outcome(at undo.Place, applied bool)
+	// Applied says that a write that was noted is applied.
+	Applied(at undo.Place)
 	// Wrote says who has written a document, and which revision that has left; zero: it isn't known which.
 	Wrote(by any, ref doc.Ref, n doc.Numbers)
 	// Failed says that a write that was noted never will be applied. It returns when that is stored.
@@ -86,8 +86,8 @@ func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
 		w.After = e.After
 	}
 	switch {
-	case !e.Guard.Known():
-	case e.Cur.Source != nil && e.Cur.Numbers == e.Guard && e.Rule.WriteID == "" && e.Bases.Catalog.KnownWhole(e.Asker(), e.Name):
+	case e.Guard.Known() && e.Cur.Source != nil && e.Cur.Numbers == e.Guard && e.Rule.WriteID == "" &&
+		e.Bases.Catalog.KnownWhole(e.Asker(), e.Name):
 		w.Before = e.Cur.Source
 	default:
 		if w.Before, err = e.before(ctx); err != nil {
@@ -97,14 +97,16 @@ func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
 	return e.Journal.Note(ctx, &w)
 }
 
-// before reads the revision that the write is to replace.
+// before reads the revision that the write is to replace; for a create, that there is none. A client that may not write there is refused:
+// it could have a rollback, which has credentials of its own, delete or change documents in its place. A create is noted only if there is
+// no document: a document that is as the create would make it then is younger than the note, and so can't be an old one of another client.
 func (e *Entry) before(ctx context.Context) ([]byte, error) {
 	whole, err := e.Bases.SeesWhole(ctx, e.Search)
 	switch {
 	case err != nil:
 		return nil, delivery.CantAsk(err)
 	case !whole:
-		return nil, &undo.RefusedError{Why: "these credentials don't show all of the document"}
+		return nil, &undo.RefusedError{Why: "these credentials may not write it, or don't show all of it"}
 	}
 	rev, err := e.Bases.Current(ctx, e.Search)
 	switch {

@@ -9,17 +9,21 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/delivery"
 	"optimist/internal/doc"
+	"optimist/internal/enginetest"
 	"optimist/internal/es"
 	"optimist/internal/intake"
 	"optimist/internal/rule"
 	"optimist/internal/undo"
+	"optimist/internal/upstream"
 )
 
 // page remembers what was noted.
 type page struct {
 	Journal
 	noted []undo.Write
+	said  string // what became of it
 }
 
 func (p *page) Note(_ context.Context, w *undo.Write) (undo.Place, error) {
@@ -27,10 +31,32 @@ func (p *page) Note(_ context.Context, w *undo.Write) (undo.Place, error) {
 	return undo.Place{}, nil
 }
 
-// open is an engine that shows each client all of every document.
-type open struct{ catalog.Engine }
+func (p *page) Applied(undo.Place) { p.said += "applied " }
 
-func (open) SeesWhole(context.Context, es.Caller, string, string) (bool, error) { return true, nil }
+func (p *page) Wrote(any, doc.Ref, doc.Numbers) {}
+
+func (p *page) Failed(context.Context, undo.Place) error {
+	p.said += "failed "
+	return nil
+}
+
+// engine has no document, or one. It shows each client all of every document, or none of them.
+type engine struct {
+	catalog.Engine
+	doc    doc.Revision
+	closed bool
+}
+
+func (e *engine) SeesWhole(context.Context, es.Caller, string, string) (bool, error) {
+	return !e.closed, nil
+}
+
+func (e *engine) Fetch(context.Context, es.Caller, es.Document) (doc.Revision, error) {
+	if !e.doc.Known() {
+		return e.doc, doc.ErrMissing
+	}
+	return e.doc, nil
+}
 
 func numbers(seq int64) doc.Numbers { return doc.Numbers{SeqNo: seq, PrimaryTerm: 1} }
 
@@ -41,9 +67,14 @@ func entry(p *page) *Entry {
 			Request: &base.Request{Rule: &rule.Rule{Name: "shop"}, Op: &api.Op{Kind: api.Index}},
 			Write:   intake.Write{JSON: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 		}}}
-	e.Bases = &base.Finder{Catalog: catalog.New(catalog.Options{Engine: open{}})}
+	of(e, &engine{})
 	_, _ = e.Bases.Catalog.SeesWhole(context.Background(), e.Asker(), e.Name, "") // from now on that is known
 	return e
+}
+
+// of puts an entry before an engine.
+func of(e *Entry, engine *engine) {
+	e.Bases = &base.Finder{Engine: engine, Catalog: catalog.New(catalog.Options{Engine: engine})}
 }
 
 func TestAWriteIsNotedWithTheDocumentBeforeAndAfter(t *testing.T) {
@@ -85,6 +116,54 @@ func TestAWriteThatCanNotBeUndoneIsNotNoted(t *testing.T) {
 		var refused *undo.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Why, want) || len(p.noted) != 0 {
 			t.Errorf("%s: %v, noted %v", want, err, p.noted)
+		}
+	}
+}
+
+// TestACreateIsNotedOnlyForWhoMayMakeTheDocument: a rollback takes a document like the one of an unfinished create for the create's own.
+func TestACreateIsNotedOnlyForWhoMayMakeTheDocument(t *testing.T) {
+	var refused *undo.RefusedError
+	for name, try := range map[string]struct {
+		engine engine
+		is     func(error) bool
+	}{
+		"the client may not write":  {engine{closed: true}, func(err error) bool { return errors.As(err, &refused) }},
+		"there is a document":       {engine{doc: doc.Revision{Numbers: numbers(7)}}, func(err error) bool { return errors.Is(err, doc.ErrConflict) }},
+		"it may, and there is none": {engine{}, func(err error) bool { return err == nil }},
+	} {
+		p := &page{}
+		e := entry(p)
+		e.Guard, e.Cur = doc.Numbers{}, doc.Revision{}
+		of(e, &try.engine)
+		if _, err := e.Note(t.Context()); !try.is(err) || (len(p.noted) == 1) != (err == nil) {
+			t.Errorf("%s: %v, noted %v", name, err, p.noted)
+		}
+	}
+}
+
+// TestWhatIsNotAppliedIsStoredAtOnce: another process may roll back.
+func TestWhatIsNotAppliedIsStoredAtOnce(t *testing.T) {
+	for _, guard := range []doc.Numbers{{}, numbers(7)} {
+		for _, try := range []struct {
+			status  int
+			err     error
+			certain bool
+			want    string
+		}{
+			{200, nil, true, "applied "}, {201, nil, true, "applied "}, {400, nil, true, "failed "}, {401, nil, false, "failed "},
+			{403, nil, true, "failed "}, {404, nil, true, "failed "}, {409, nil, true, "failed "}, {409, nil, false, ""},
+			{429, nil, true, "failed "}, {500, nil, true, ""}, {503, nil, true, ""},
+			{0, upstream.ErrNotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
+		} {
+			p := &page{}
+			n := &Noted{Journal: p, At: undo.Place{Page: 1}, Search: entry(p).Search, Guard: guard, Certain: try.certain}
+			var res *upstream.Response
+			if try.err == nil {
+				res = enginetest.Response(try.status, `{"result":"updated"}`)
+			}
+			if n.Answered(t.Context(), res, try.err); p.said != try.want {
+				t.Errorf("%d, %v, certain %v, guard %v: %q; want %q", try.status, try.err, try.certain, guard, p.said, try.want)
+			}
 		}
 	}
 }

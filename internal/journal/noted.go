@@ -29,19 +29,17 @@ func (n *Noted) Answered(ctx context.Context, res *upstream.Response, err error)
 		return
 	}
 	switch {
-	case err != nil && !errors.Is(err, delivery.ErrUnknownOutcome):
-		j.Outcome(n.At, false)
-	case err != nil:
-	case res.Status == http.StatusOK || res.Status == http.StatusCreated:
-		got := ack.Read(res, n.Target())
-		if j.Outcome(n.At, !got.Missed); !got.Missed {
+	case errors.Is(err, delivery.ErrUnknownOutcome):
+	case err == nil && (res.Status == http.StatusOK || res.Status == http.StatusCreated):
+		if got := ack.Read(res, n.Target()); !got.Missed {
+			j.Applied(n.At)
 			j.Wrote(n.Session, n.Doc.Ref, got.Numbers)
+			return
 		}
-	case res.Status == http.StatusConflict && !n.Certain:
-	case res.Status == http.StatusConflict && !n.Guard.Known():
-		// The stored document is another client's: even if it is equal, it mustn't be taken for this client's.
+		fallthrough
+	case err != nil, res.Status < http.StatusInternalServerError && (n.Certain || res.Status != http.StatusConflict):
+		// Others must learn it even if this process ends: else a rollback takes a document that is as the write would have left it for the
+		// write's, and another client's document is gone. If it can't be stored, it goes with the journal's next page.
 		_ = j.Failed(context.WithoutCancel(ctx), n.At)
-	case res.Status < http.StatusInternalServerError:
-		j.Outcome(n.At, false)
 	}
 }

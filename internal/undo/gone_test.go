@@ -3,6 +3,7 @@ package undo_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,42 @@ func TestAWriteWhoseClientLeftIsntUndone(t *testing.T) {
 	}
 	if status, _ := l.e.Ask(t, "GET", "/docs/_doc/1", ""); status != 200 {
 		t.Error("another client's document is deleted")
+	}
+}
+
+// TestAProcessThatEndsStoresWhatItAloneKnows: of a write that is known to be applied, a rollback elsewhere needs to infer nothing.
+func TestAProcessThatEndsStoresWhatItAloneKnows(t *testing.T) {
+	l := newLister(t)
+	lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Owner: "o", Token: 7}
+	j := l.begin(&lock)
+	l.begin(&undo.Lock{Doc: "global:y", Name: "/_lock/global/y", Owner: "o", Token: 8})
+	var at [2]undo.Place
+	for i := range at {
+		var err error
+		if at[i], err = j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: strconv.Itoa(i)}, After: []byte(`{"n":1}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Applied(at[0])
+	l.e.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
+		return enginetest.Response(503, `{}`), nil
+	}
+	if err := j.Failed(t.Context(), at[1]); !errors.Is(err, undo.ErrStore) {
+		t.Error(err)
+	}
+	if err := l.Flush(t.Context()); !errors.Is(err, undo.ErrStore) {
+		t.Error(err)
+	}
+	l.e.Before = nil
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e, err := l.Entries(t.Context(), 7, 0, 10, false)
+	if err != nil || e.Entries[0].State != "applied" || e.Entries[1].State != "not_applied" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, body := l.e.Ask(t, "GET", "/undo/_doc/page-8-1", ""); !strings.Contains(body, `"found":false`) {
+		t.Error("there is a page without anything to say: " + body)
 	}
 }
 

@@ -166,7 +166,7 @@ func (j *Journal) fresh(now time.Time, since time.Duration) bool {
 }
 
 // Note notes a write, and returns when the note is stored. Only then may the caller send the write. If the write was noted before, for an
-// earlier try, tell Outcome about the earlier note. Errors: ErrEnded, ErrFull, ErrStore: then the write must not be sent. If ctx ends, Note
+// earlier try, tell Failed about the earlier note. Errors: ErrEnded, ErrFull, ErrStore: then the write must not be sent. If ctx ends, Note
 // returns, but the note may still be stored.
 func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After,
@@ -182,51 +182,10 @@ func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
 	case <-ctx.Done():
 		go func() { // the write isn't sent. Without this, a rollback could take another client's equal document for this write's
 			if <-e.done == nil {
-				j.Outcome(e.at, false)
+				_ = j.Failed(context.WithoutCancel(ctx), e.at)
 			}
 		}()
 		return Place{}, context.Cause(ctx)
-	}
-}
-
-// Outcome records whether a noted write was applied. The journal stores that with its next page: Outcome doesn't wait for it.
-func (j *Journal) Outcome(at Place, applied bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if applied {
-		j.acked = append(j.acked, at)
-	} else {
-		j.failed = append(j.failed, at)
-	}
-}
-
-// Wrote records who has written a document, and the revision that the write made (zero: not known). Options.Undone gets both.
-func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
-	if j.s.o.Undone == nil {
-		return
-	}
-	w := writer{by, ref.Clone()}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.wrote == nil {
-		j.wrote = map[writer]doc.Numbers{}
-	}
-	j.wrote[w] = n
-}
-
-// Failed records that a noted write was not applied and never will be. Unlike Outcome it returns when this is stored.
-func (j *Journal) Failed(ctx context.Context, at Place) error {
-	e := &entry{empty: true, done: make(chan error, 1)}
-	j.mu.Lock()
-	j.failed = append(j.failed, at)
-	j.waiting = append(j.waiting, e)
-	j.start(ctx)
-	j.mu.Unlock()
-	select {
-	case err := <-e.done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

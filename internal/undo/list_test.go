@@ -69,7 +69,7 @@ func (l *lister) open(lock *undo.Lock, ids ...string) {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		j.Outcome(at, true)
+		j.Applied(at)
 	}
 }
 

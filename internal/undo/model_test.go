@@ -179,10 +179,10 @@ func (m *model) hold(s *undo.Store) (done bool) {
 		if m.r.IntN(8) == 0 {
 			return false // ended without the answer
 		}
-		if status == http.StatusConflict && w.Before == nil {
-			err = j.Failed(ctx, at)
+		if status < 300 {
+			j.Applied(at)
 		} else {
-			j.Outcome(at, status < 300)
+			err = j.Failed(ctx, at)
 		}
 		if err != nil {
 			return false

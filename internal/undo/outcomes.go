@@ -1,0 +1,81 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"optimist/internal/doc"
+)
+
+// What becomes of noted writes. A journal's pages say it, so that whichever process rolls back knows it.
+
+// Applied records that a noted write was applied. The journal stores that with its next page: Applied doesn't wait for it.
+func (j *Journal) Applied(at Place) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.acked = append(j.acked, at)
+}
+
+// Wrote records who has written a document, and the revision that the write made (zero: not known). Options.Undone gets both.
+func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
+	if j.s.o.Undone == nil {
+		return
+	}
+	w := writer{by, ref.Clone()}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.wrote == nil {
+		j.wrote = map[writer]doc.Numbers{}
+	}
+	j.wrote[w] = n
+}
+
+// Failed records that a noted write was not applied and never will be. Unlike Applied it returns when this is stored, or can't be: then it
+// goes with the journal's next page.
+func (j *Journal) Failed(ctx context.Context, at Place) error { return j.store(ctx, at) }
+
+// store stores that noted writes were not applied, together with all that isn't stored yet of the outcomes of others.
+func (j *Journal) store(ctx context.Context, failed ...Place) error {
+	e := &entry{empty: true, done: make(chan error, 1)}
+	j.mu.Lock()
+	if j.failed = append(j.failed, failed...); len(j.failed)+len(j.acked) == 0 {
+		j.mu.Unlock()
+		return nil
+	}
+	j.waiting = append(j.waiting, e)
+	j.start(ctx)
+	j.mu.Unlock()
+	select {
+	case err := <-e.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Flush stores what this process alone knows of writes: that they were applied, or weren't. Call it before the process ends, when no write
+// is under way any more. Without it, a rollback by another process has to infer more of that from the documents.
+func (s *Store) Flush(ctx context.Context) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	seen := map[*Journal]bool{}
+	s.journals.Range(func(_, known any) bool {
+		j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
+		if seen[j] {
+			return true
+		}
+		seen[j] = true
+		all.Go(func() {
+			if err := j.store(ctx); err != nil && !errors.Is(err, ErrEnded) {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+		return true
+	})
+	all.Wait()
+	return errors.Join(errs...)
+}
