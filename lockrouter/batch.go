@@ -64,7 +64,9 @@ func (b *batch) try(part []*item) (taken int, err error) {
 		switch {
 		case d.Err != nil:
 			err = d.Err
-			it.rid, it.mine = b.doubt(it), false
+			if it.mine = false; uncertain(d.Err) {
+				it.rid = b.doubt(it)
+			}
 		case d.Results[0].Verdict.Grants():
 			it.token, it.mine = d.Results[0].Token, d.Results[0].Verdict == state.Acquired
 		case taken < 0:
@@ -187,7 +189,7 @@ func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 }
 
 // release gives back the locks that this request has acquired. It leaves those that the owner has acquired again by another request. It
-// doesn't wait, because the client may have left; the lanes repeat releases that fail.
+// doesn't wait, because the client may have left; releases that fail are repeated.
 func (b *batch) release(part []*item) {
 	part = slices.DeleteFunc(slices.Clone(part), func(it *item) bool { return !it.mine })
 	b.do(part, func(it *item) state.Op { return state.Op{Do: state.Abandon, Rid: it.rid} }, func(_ int, it *item, d *Changed) {
@@ -205,10 +207,7 @@ func (r *Router) runLanes(part []*item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, it := range part {
-		if l := r.lanes[it.t.id]; l != nil && it.doc != nil && len(l.groups) > 0 && !l.running {
-			l.observe(it.doc)
-			l.run()
-		}
+		r.runLane(it.t.id, it.doc)
 		it.doc = nil
 	}
 }

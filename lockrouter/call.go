@@ -231,7 +231,11 @@ func (l *lane) fault(p *parcel, err error) {
 	var again []*task
 	defer func() { l.tasks = append(again, l.tasks...) }()
 	for _, k := range p.tasks {
+		k.unsure = k.unsure || uncertain(err)
 		switch {
+		case k.op.Do == state.Abandon:
+			l.doubt(k)
+			continue
 		case now < k.until && (!k.gone || k.op.Do != state.Acquire) && l.r.ctx.Err() == nil:
 			again = append(again, k)
 			continue
@@ -241,15 +245,15 @@ func (l *lane) fault(p *parcel, err error) {
 		if now < k.follow {
 			again = append(again, &task{op: k.op, came: now, until: k.follow})
 		}
-		if k.op.Do == state.Acquire {
-			again = append(again, l.r.abandonment(&k.op))
+		if k.op.Do == state.Acquire && k.unsure {
+			l.doubt(l.r.abandonment(&k.op))
 		}
 	}
 	for _, w := range p.asking {
 		if w.handed {
 			continue
 		}
-		w.inCall, w.doubt = false, true // the next call asks again, with the same request
+		w.inCall, w.doubt = false, w.doubt || uncertain(err) // the next call asks again, with the same request
 		w.g.due = true
 		switch {
 		case w.gone:

@@ -138,19 +138,12 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
 		if d.Err == nil {
 			results[i] = AskResult{Result: d.Results[0], Doc: d.Doc, Err: context.Cause(ctx)}
 		}
-		if results[i].Err != nil && asks[i].Op.Do == state.Acquire {
+		if results[i].Err != nil && uncertain(results[i].Err) && asks[i].Op.Do == state.Acquire {
 			r.doubt(it.t, &asks[i].Op)
 		}
 	})
 	r.runLanes(items)
 	return results
-}
-
-// doubt takes back what a call without an answer may have got.
-func (r *Router) doubt(t *target, op *state.Op) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lane(t).abandon(op)
 }
 
 // countAsk counts what became of an operation.

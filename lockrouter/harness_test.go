@@ -70,6 +70,12 @@ func (s *shelf) failing(f func(c *state.Call) (before, after error)) {
 	s.fail = f
 }
 
+func (s *shelf) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
 // bubble runs a test in which time passes only when everybody waits.
 func bubble(t *testing.T, test func(t *testing.T, s *shelf)) {
 	synctest.Test(t, func(t *testing.T) { test(t, &shelf{Store: memory.New(nil), took: time.Millisecond}) })

@@ -47,6 +47,7 @@ type task struct {
 	until  int64        // while the store is unavailable, the operation is tried again until then
 	follow int64        // a release that has handed the lock over is tried until then, because the document must know of it
 	gone   bool         // nobody waits for the outcome any more
+	unsure bool         // a call that failed may have carried it out
 	done   chan outcome // gets the outcome; nil: nobody waits for it
 }
 
@@ -133,8 +134,11 @@ func (r *Router) forsake(l *lane, k *task, why error) outcome {
 		return outcome{err: why}
 	default:
 	}
-	if k.op.Do == state.Acquire {
+	if n := len(l.tasks); k.op.Do == state.Acquire {
 		l.tasks = slices.DeleteFunc(l.tasks, func(o *task) bool { return o == k })
+		if len(l.tasks) < n && k.unsure {
+			l.doubt(r.abandonment(&k.op))
+		}
 	}
 	return outcome{err: why}
 }
@@ -154,7 +158,10 @@ func (l *lane) abandon(op *state.Op) {
 	l.run()
 }
 
-// abandonment is the task of abandon. It is tried until the lease would have ended.
+// doubt gives up a task of abandon whose call has failed: the lease is given back with others', until it would have ended.
+func (l *lane) doubt(k *task) { l.r.doubts.add(doubt{l.id, l.lock, l.kind, k.op.Rid, k.until}) }
+
+// abandonment is the task of abandon.
 func (r *Router) abandonment(op *state.Op) *task {
 	now := r.now()
 	return &task{op: state.Op{Do: state.Abandon, Rid: op.Rid}, came: now, until: now + op.TTL}

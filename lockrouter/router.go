@@ -108,6 +108,7 @@ type Router struct {
 	held   holdings
 	gates  gates
 	looks  looks
+	doubts doubts
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -135,7 +136,7 @@ func New(o Options) *Router {
 	name := hex.EncodeToString(unique)
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
 		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
-	r.gates.known, r.looks.r = map[string]*gate{}, r
+	r.gates.known, r.looks.r, r.doubts.r = map[string]*gate{}, r, r
 	r.held.leases = map[holding]time.Time{}
 	r.keeper = documents{r}
 	if o.Keeper != nil {
@@ -190,7 +191,7 @@ func (r *Router) busy() bool {
 			return true
 		}
 	}
-	return r.past.Load() > 0
+	return r.past.Load() > 0 || r.doubts.running
 }
 
 // Waiting is how many requests of the class wait for a lock here.

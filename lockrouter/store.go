@@ -8,6 +8,7 @@ package lockrouter
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"optimist/lockrouter/state"
 )
@@ -15,6 +16,20 @@ import (
 // ErrStore reports that the store couldn't be asked, or that its answer was lost. The operation may have been carried out or not. All calls
 // can be repeated.
 var ErrStore = errors.New("the store of the locks is unavailable")
+
+// ErrNotDone reports that a call was not carried out, and never will be: it wasn't sent, or the store has refused it. It is an ErrStore.
+// Who gets an ErrStore that isn't one has to take back what the call may have acquired.
+var ErrNotDone = fmt.Errorf("%w: nothing was done", ErrStore)
+
+// NotDone makes an ErrNotDone of an ErrStore, with the same text.
+func NotDone(err error) error { return notDoneError{err} }
+
+type notDoneError struct{ error }
+
+func (e notDoneError) Unwrap() error { return e.error }
+
+// Is reports whether target is ErrNotDone.
+func (notDoneError) Is(target error) bool { return target == ErrNotDone }
 
 // Store keeps lock documents. Its methods are safe for concurrent use. Every error is, or wraps, ErrStore.
 type Store interface {

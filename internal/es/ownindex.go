@@ -110,3 +110,9 @@ func IsLost(err error) bool {
 	var failed *upstream.Error
 	return errors.As(err, &failed) && failed.Sent
 }
+
+// IsUnsent reports whether nothing of a request was sent.
+func IsUnsent(err error) bool {
+	var failed *upstream.Error
+	return errors.Is(err, upstream.ErrNotSent) || errors.As(err, &failed) && !failed.Sent
+}

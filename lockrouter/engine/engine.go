@@ -116,7 +116,11 @@ func (s *Store) read(ctx context.Context, req esapi.Request) (es.Answer, error) 
 func (s *Store) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answer, error) {
 	a, err := es.Ask(ctx, s.o.Upstream, req, es.Way{Caller: es.Caller{Own: true}, Reads: reads, Timeout: s.o.Timeout})
 	if err != nil {
-		return a, fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		err = fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		if reads || es.IsUnsent(err) {
+			err = lockrouter.NotDone(err)
+		}
+		return a, err
 	}
 	return a, nil
 }
@@ -127,8 +131,17 @@ func jsonBody(v any) io.Reader {
 	return bytes.NewReader(body)
 }
 
-// failure is an answer that isn't the one that was asked for.
+// failure is an answer that isn't the one that was asked for. An engine that refuses a request (4xx) has done nothing. A server before it
+// that answers 408 may have sent the request on.
 func failure(a es.Answer) error {
+	err := answered(a)
+	if a.Status/100 == 4 && a.Status != http.StatusRequestTimeout {
+		return lockrouter.NotDone(err)
+	}
+	return err
+}
+
+func answered(a es.Answer) error {
 	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
 		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
 	}
@@ -153,7 +166,7 @@ func contend(ctx context.Context, attempt func(ctx context.Context, n int) error
 	var exhausted *retry.ExhaustedError
 	switch {
 	case errors.As(err, &exhausted):
-		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict)
+		return lockrouter.NotDone(fmt.Errorf("%w: %w", lockrouter.ErrStore, errConflict))
 	case err == nil || errors.Is(err, lockrouter.ErrStore):
 		return err
 	}

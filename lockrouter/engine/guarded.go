@@ -126,11 +126,11 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 		s.known.note(id, nil, numbers{}, s.monotonic())
 		return nil
 	case a.Status != http.StatusOK:
-		return failure(a)
+		return lockrouter.NotDone(failure(a))
 	}
 	d, err := state.Parse([]byte(item.Get("_source").Raw))
 	if err != nil {
-		return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
+		return lockrouter.NotDone(fmt.Errorf("%w: %w", lockrouter.ErrStore, err))
 	}
 	s.known.note(id, d, numbersOf(item), s.monotonic())
 	return nil

@@ -160,7 +160,10 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the engine refused the script: %d: %.300s", e.a.Status, e.a.Body)
 }
 
-func (e *refusedError) Is(target error) bool { return target == lockrouter.ErrStore }
+// Is reports that nothing was done.
+func (e *refusedError) Is(target error) bool {
+	return target == lockrouter.ErrStore || target == lockrouter.ErrNotDone
+}
 
 // Read gives the documents as they are now.
 func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {

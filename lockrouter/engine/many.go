@@ -26,7 +26,7 @@ func (s *Store) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 	done := make([]lockrouter.Changed, len(changes))
 	method, err := s.prepare(ctx)
 	if err != nil {
-		return fail(done, err)
+		return fail(done, lockrouter.NotDone(err))
 	}
 	if len(changes) == 1 {
 		one, c := &done[0], changes[0]
@@ -98,7 +98,7 @@ func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done [
 // or stays as it is, is decided by itself, on a fresh read.
 func (s *Store) guardedMany(ctx context.Context, changes []lockrouter.Change, done []lockrouter.Changed) {
 	if err := s.learn(ctx, changes); err != nil {
-		fail(done, err)
+		fail(done, lockrouter.NotDone(err))
 		return
 	}
 	var b bytes.Buffer

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"optimist/internal/enginetest"
+	"optimist/internal/upstream"
+	"optimist/lockrouter"
+	"optimist/lockrouter/state"
+)
+
+// TestWhatWasNotDoneIsKnown: nobody has to take it back. Whatever may have been carried out isn't known to be undone.
+func TestWhatWasNotDoneIsKnown(t *testing.T) {
+	answer := func(status int) func() (*upstream.Response, error) {
+		return func() (*upstream.Response, error) { return enginetest.Response(status, `{"error":{"type":"x"}}`), nil }
+	}
+	fails := func(err error) func() (*upstream.Response, error) {
+		return func() (*upstream.Response, error) { return nil, err }
+	}
+	for _, try := range []struct {
+		name      string
+		fails     func() (*upstream.Response, error)
+		uncertain bool // where it is the answer to a write
+	}{
+		{"unauthorized", answer(401), false}, {"forbidden", answer(403), false}, {"too much to do", answer(429), false},
+		{"timeout", answer(408), true}, {"unavailable", answer(503), true}, {"gateway timeout", answer(504), true},
+		{"not sent", fails(&upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}), false},
+		{"ended before it was sent", fails(&upstream.Error{Class: upstream.Cancelled, Err: context.Canceled}), false},
+		{"lost", fails(enginetest.ErrLost), true},
+	} {
+		for _, fresh := range []bool{true, false} { // a fresh store asks first what its index is
+			for _, n := range []int{1, 3} {
+				for _, writes := range []bool{true, false} {
+					t.Run(fmt.Sprint(try.name, ", fresh ", fresh, ", calls ", n, ", at a write ", writes), func(t *testing.T) {
+						node := newNode()
+						s := New(Options{Upstream: node, Index: "locks", Scripts: Never})
+						if _, _, err := do(t, New(Options{Upstream: node, Index: "locks", Scripts: Never}), "other", acquire("a")); err != nil {
+							t.Fatal(err)
+						}
+						if !fresh {
+							if _, _, err := do(t, s, "other", acquire("a")); err != nil {
+								t.Fatal(err)
+							}
+						}
+						node.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+							if writes == (r.Method == "GET" || r.Repeatable) {
+								return nil, nil
+							}
+							return try.fails()
+						}
+						changes := make([]lockrouter.Change, n)
+						for i := range changes {
+							id := fmt.Sprint(i)
+							changes[i] = lockrouter.Change{ID: id, Call: &state.Call{Lock: "/_lock/global/" + id, Kind: state.Global, Proxy: "p",
+								Ops: []state.Op{acquire("a")}, Bound: 3, Grace: 100}}
+						}
+						for _, d := range s.Do(t.Context(), changes) {
+							known := errors.Is(d.Err, lockrouter.ErrNotDone)
+							if !errors.Is(d.Err, lockrouter.ErrStore) || known == (writes && try.uncertain) {
+								t.Errorf("%v; known not to be done: %v", d.Err, known)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
