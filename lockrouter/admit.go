@@ -15,6 +15,8 @@ import (
 const (
 	TypeLocked = "document_locked"
 	TypeStale  = "stale_token"
+	// TypeUnguardable is that of a write of which nobody can tell which locks protect its document.
+	TypeUnguardable = "unguardable_write"
 )
 
 // Writing is a write of one document, as locks see it.
@@ -35,6 +37,7 @@ const (
 	Locked           Refusal = iota + 1 // another owner holds a lock that protects the document
 	Stale                               // none of the write's tokens belongs to a lease that protects the document now
 	StoreUnavailable                    // the store couldn't be asked who holds the locks
+	Unplaced                            // a path of the document doesn't say where in the tree it is
 )
 
 // Admit decides whether a write may go, and gives the answer to one that may not.
@@ -42,7 +45,12 @@ const (
 // The decision is true at some moment during the call. After that, another owner may acquire the lock and write first. So the caller has to
 // guard its write with a revision that it knew before the call. The write then conflicts with the other owner's writes.
 func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
-	a := r.protecting(w)
+	a, err := r.protecting(w)
+	if err != nil {
+		f := &Failure{Status: http.StatusBadRequest, Type: TypeUnguardable}
+		f.Reason = "nobody can tell which locks of the tree protect the document: " + err.Error() + ". Nothing was written"
+		return f.answer(), Unplaced
+	}
 	if len(w.Tokens) == 0 && r.allFree(a.gates) {
 		return nil, 0
 	}
@@ -88,18 +96,21 @@ type admission struct {
 // protection is one lock document that may protect the written document.
 type protection struct {
 	t     *target
-	paths []string // of a tree: the paths of the written document, in the form of state.Path; nil for other locks
+	paths []string // of a tree: the paths of the written document, as of state.Place; nil for other locks
 	doc   *state.Doc
 }
 
-// protecting returns the locks that may protect the written document, and the gates that these are behind.
-func (r *Router) protecting(w *Writing) *admission {
+// protecting returns the locks that may protect the written document, and the gates that these are behind. The error is of a path that
+// may be read in two ways: one of them may be below a lock.
+func (r *Router) protecting(w *Writing) (*admission, error) {
 	a := &admission{}
 	var paths []string
 	for _, p := range w.Paths {
-		if path, err := state.Path(p); err == nil { // a path that isn't valid can't be locked
-			paths = append(paths, path)
+		path, err := state.Place(p)
+		if err != nil {
+			return nil, err
 		}
+		paths = append(paths, path)
 	}
 	for _, index := range w.Indices {
 		a.gates = append(a.gates, indexGate+index)
@@ -114,7 +125,7 @@ func (r *Router) protecting(w *Writing) *admission {
 		a.gates = append(a.gates, globalGate+w.Global)
 		a.locks = append(a.locks, protection{t: r.globalOf(w.Global)})
 	}
-	return a
+	return a, nil
 }
 
 // allFree reports whether all of the gates are known to be free now: nobody holds a lock behind them.

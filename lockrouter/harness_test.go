@@ -45,7 +45,9 @@ func (s *shelf) Do(ctx context.Context, changes []lockrouter.Change) []lockroute
 	}
 	var before, after error
 	if fail != nil {
+		s.mu.Lock() // calls of a lane and of what gives back leases come at the same time
 		before, after = fail(changes[0].Call)
+		s.mu.Unlock()
 	}
 	if before != nil {
 		return failed(before)

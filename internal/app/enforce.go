@@ -26,6 +26,8 @@ func (e enforcement) Admit(ctx context.Context, p *gate.Protected) *gate.Refusal
 		refusal.Reason = outcome.ReasonStaleToken
 	case lockrouter.StoreUnavailable:
 		refusal.Reason = outcome.ReasonLockStore
+	case lockrouter.Unplaced:
+		refusal.Reason = outcome.ReasonUnguardable
 	default:
 		refusal.Reason = outcome.ReasonLocked
 	}

@@ -192,6 +192,41 @@ func TestAWriteBelowALockedPathIsRefused(t *testing.T) {
 	}
 }
 
+// TestNoSpellingOfAPathGetsPastALock: what nobody can place in the tree is refused, whether or not anything is locked.
+func TestNoSpellingOfAPathGetsPastALock(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), ", lock_path: /at/path")
+	token := w.acquire("/shop/_lock/tree/a/b", "anna")
+	long := "/a/b/" + strings.Repeat("L", 1100)
+	for body, want := range map[string]int{
+		`{"at":{"path":"/a/b/` + strings.Repeat("d/", 70) + `x"}}`: 423,
+		`{"at":{"path":"` + long + `"}}`:                           423,
+		`{"at":{"path":["/a/b/x"]}}`:                               423,
+		`{"at":{"path":["/x","/a/b/x"]}}`:                          423,
+		`{"at":[{"path":"/x"},{"path":"/a/b/x"}]}`:                 423,
+		`{"at.path":"/a/b/x"}`:                                     423,
+		`{"at":{"path":"//a//b/x"}}`:                               423,
+		`{"at":{"path":"/a/./b/x"}}`:                               400,
+		`{"at":{"path":"/x/../a/b/x"}}`:                            400,
+		`{"at":{"path":["/x",7]}}`:                                 400,
+		`{"at":{"path":["/x","/y"]}}`:                              201,
+		`{"at":{"path":"/x/` + strings.Repeat("d/", 70) + `x"}}`:   201,
+	} {
+		a := w.ask(w.proxied, "POST", "/shop/_doc", body)
+		if typ := gjson.Get(a.Body, "error.type").Str; a.Status != want || (typ == "unguardable_write") != (want == 400) {
+			t.Errorf("%.60s: %d %s; want %d", body, a.Status, a.Body, want)
+		}
+		if want == 400 && !strings.Contains(a.Outcome(), "unguardable") {
+			t.Errorf("%.60s: %s", body, a.Outcome())
+		}
+	}
+	if a := w.ask(w.proxied, "PUT", "/shop/_doc/long", `{"at":{"path":"`+long+`"}}`, "Optimist-Lock-Token", token); a.Status != 201 {
+		t.Errorf("by the holder: %d %s", a.Status, a.Body)
+	}
+	if a := w.ask(w.proxied, "DELETE", "/shop/_doc/long", ""); a.Status != 423 {
+		t.Errorf("a delete: %d %s", a.Status, a.Body)
+	}
+}
+
 func TestAMoveIsAWriteToBothPaths(t *testing.T) {
 	w := enforced(t, enginetest.Serve(t), ", lock_path: /path")
 	w.put("/shop/_doc/1", `{"path":"/from/x"}`)

@@ -7,6 +7,7 @@ package gate
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"optimist/internal/api"
 	"optimist/internal/base"
@@ -91,8 +92,14 @@ func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *res
 			return w.Unguardable(why), outcome.ReasonUnguardable
 		}
 		for _, source := range [2][]byte{cur, body} {
-			if path := textAt(source, l.Field); path != "" && (len(p.Paths) == 0 || p.Paths[0] != path) {
-				p.Paths = append(p.Paths, path)
+			paths, why := pathsAt(source, l.Field)
+			if why != "" {
+				return w.Unguardable(why), outcome.ReasonUnguardable
+			}
+			for _, path := range paths {
+				if !slices.Contains(p.Paths, path) {
+					p.Paths = append(p.Paths, path)
+				}
 			}
 		}
 	}

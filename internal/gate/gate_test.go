@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -67,18 +68,49 @@ func TestAWriteWhosePathNobodyKnowsIsRefusedUnasked(t *testing.T) {
 	}
 }
 
-func TestTheLastOfEqualFieldsIsThePath(t *testing.T) {
-	at := []string{"file", "path"}
+// TestADocumentHasThePathsThatItsIndexFinds: a lock of any of them keeps the write out.
+func TestADocumentHasThePathsThatItsIndexFinds(t *testing.T) {
 	for source, want := range map[string]string{
-		`{"file":{"path":"/a"}}`:                      "/a",
-		`{"file":{"path":"/a"},"file":{"path":"/b"}}`: "/b",
-		`{"file":{"path":7}}`:                         "",
-		`{"file":"/a"}`:                               "",
-		`[]`:                                          "",
-		``:                                            "",
+		`{"file":{"path":"/a"}}`:                                   "/a",
+		`{"file":{"path":"/a"},"file":{"path":"/b"}}`:              "/a /b",
+		`{"file.path":"/a"}`:                                       "/a",
+		`{"file.path":"/a","file":{"path":"/b","x":1},"file.x":7}`: "/a /b",
+		`{"file":{"path":["/a","/b",null]}}`:                       "/a /b",
+		`{"file":[{"path":"/a"},{"x":1},{"path":["/b"]}]}`:         "/a /b",
+		`{"file":[[{"path":[["/a"]]}]]}`:                           "/a",
+		`{"\u0066ile":{"p\u0061th":"\/a"}}`:                        "/a",
+		`{"file":{"path":null}}`:                                   "",
+		`{"file":{"path":""}}`:                                     "",
+		`{"file":"/a"}`:                                            "",
+		`{"path":"/a","file":{"pathway":"/a"},"filed.path":"/a"}`:  "",
+		`[]`: "",
+		``:   "",
 	} {
-		if got := textAt([]byte(source), at); got != want {
-			t.Errorf("%s: %q, want %q", source, got, want)
+		got, why := pathsAt([]byte(source), []string{"file", "path"})
+		if strings.Join(got, " ") != want || why != "" {
+			t.Errorf("%s: %q %s, want %q", source, got, why, want)
+		}
+	}
+	if got, _ := pathsAt([]byte(`{"file":{"path":"/a"}}`), []string{"file.path"}); len(got) != 1 {
+		t.Error("a pointer with a dot is another spelling of the same field")
+	}
+}
+
+func TestADocumentWhosePathsCanNotBeReadIsRefused(t *testing.T) {
+	nested := strings.Repeat("[", 100) + strings.Repeat("]", 100)
+	for source, want := range map[string]string{
+		`{"path":7}`:              whyNoText,
+		`{"path":{"x":"/a"}}`:     whyNoText,
+		`{"path":["/a",true]}`:    whyNoText,
+		`{"path":` + nested + `}`: whyNested,
+		`{"path":["/a"` + strings.Repeat(`,"/a"`, maxPaths) + `]}`: whyMany,
+	} {
+		k := &keeper{}
+		w := writing(&rule.Locks{Field: []string{"path"}})
+		w.Op = &api.Op{Kind: api.Create}
+		answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, nil, []byte(source))
+		if answer == nil || answer.Status != 400 || reason != outcome.ReasonUnguardable || k.asked != nil || !strings.Contains(string(answer.Body), want) {
+			t.Errorf("%.40s: %+v, %q, asked %+v", source, answer, reason, k.asked)
 		}
 	}
 }

@@ -24,29 +24,43 @@ var (
 // a path is above another, or the same, where it is its prefix. The root is "/". An encoded slash separates as any other does: taking it
 // for a letter would let two locks that exclude each other pass. Unicode isn't normalised.
 func Path(decoded string) (string, error) {
-	switch {
-	case len(decoded) > MaxPath:
+	if len(decoded) > MaxPath {
 		return "", ErrLong
-	case !utf8.ValidString(decoded):
-		return "", ErrUTF8
+	}
+	path, depth, err := normal(decoded)
+	if depth > MaxDepth {
+		return "", ErrDepth
+	}
+	return path, err
+}
+
+// Place is the decoded path of a document, in the form of Path. It may be deeper and longer than that of any lock: then it is cut behind
+// what the path of a lock above it can have.
+func Place(decoded string) (string, error) {
+	path, _, err := normal(decoded)
+	return path, err
+}
+
+// normal is a decoded path in the form of Path, with its first segments only if it is too deep or long. depth is how many it has.
+func normal(decoded string) (path string, depth int, err error) {
+	if !utf8.ValidString(decoded) {
+		return "", 0, ErrUTF8
 	}
 	var b strings.Builder
 	b.WriteByte('/')
-	depth := 0
 	for seg := range strings.SplitSeq(decoded, "/") {
 		switch seg {
 		case "":
 			continue
 		case ".", "..":
-			return "", ErrDots
+			return "", depth, ErrDots
 		}
-		if depth++; depth > MaxDepth {
-			return "", ErrDepth
+		if depth++; depth <= MaxDepth && b.Len() <= MaxPath {
+			b.WriteString(seg)
+			b.WriteByte('/')
 		}
-		b.WriteString(seg)
-		b.WriteByte('/')
 	}
-	return b.String(), nil
+	return b.String(), depth, nil
 }
 
 // Related reports whether one of two paths is the other or above it.

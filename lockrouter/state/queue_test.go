@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -245,6 +246,20 @@ func TestPathsThatCouldBeTheSameAre(t *testing.T) {
 	for _, in := range []string{"a/../b", ".", "\xff"} {
 		if got, err := Path(in); err == nil {
 			t.Errorf("%q: %q", in, got)
+		}
+	}
+	for in, want := range map[string]string{
+		"a//b": "/a/b/", strings.Repeat("d/", 70): strings.Repeat("/d", MaxDepth) + "/",
+		strings.Repeat("L", 1000) + strings.Repeat("/LLLLL", 1000):  "/" + strings.Repeat("L", 1000) + strings.Repeat("/LLLLL", 4) + "/",
+		strings.Repeat("L", 2000) + "/" + strings.Repeat("M", 2000): "/" + strings.Repeat("L", 2000) + "/",
+	} {
+		if got, err := Place(in); err != nil || got != want {
+			t.Errorf("%.40s: %q %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"a/../b", strings.Repeat("d/", 70) + "..", strings.Repeat("d/", 1000) + "\xff"} {
+		if got, err := Place(in); err == nil {
+			t.Errorf("%.40s: %q", in, got)
 		}
 	}
 	if Related("/a/", "/ab/") || !Related("/a/", "/a/b/") || !Related("/", "/a/") {
