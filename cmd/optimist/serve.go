@@ -202,6 +202,9 @@ func (s *service) reload(why string) {
 		return
 	}
 	next, rules, err := s.load()
+	if err == nil {
+		err = s.Config().ReplacedBy(next)
+	}
 	if err != nil {
 		s.NotReloaded() // before it is logged: who reads the log may look at once
 		s.log.Error("reload refused: nothing has changed", obs.KeyFile, file, obs.KeyReason, why)
@@ -210,10 +213,14 @@ func (s *service) reload(why string) {
 		}
 		return
 	}
+	gone := s.Config().RulesGone(next)
 	inForce, restart := s.Reload(next, rules)
 	s.level.Set(obs.Level(string(inForce.Log.Level)))
 	for _, w := range warnings(next) {
 		s.log.Warn("configuration: " + w.String())
+	}
+	if len(gone) > 0 {
+		s.log.Warn("rules are gone with this reload", obs.KeyRules, gone)
 	}
 	if len(restart) > 0 {
 		s.log.Warn("changed keys that need a restart", "keys", restart)

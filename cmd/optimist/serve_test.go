@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,7 +35,7 @@ type running struct {
 func serveFor(t *testing.T, upstream, content string) *running {
 	t.Helper()
 	r := &running{log: new(enginetest.Log), file: filepath.Join(t.TempDir(), "optimist.yaml"), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
-	r.write(t, content)
+	r.write(t, cmp.Or(content, "{}"))
 	cmd := serveCmd{settings: settings{r.file, config.Overrides{Listen: "127.0.0.1:0", Admin: new("127.0.0.1:0"), LogLevel: "info"}}, Embedded: upstream == ""}
 	if upstream != "" {
 		cmd.Upstream = []string{upstream}
@@ -154,6 +156,33 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestAHalfWrittenFileTakesNoRulesAway: who empties the file, or writes it bit by bit, has switched no rule off.
+func TestAHalfWrittenFileTakesNoRulesAway(t *testing.T) {
+	r := serveFor(t, "", "rules: [{name: shop, match: {index: [shop]}, locks: enforce}, {name: rest}]\n")
+	for half, want := range map[string]string{
+		"":               "optimist.yaml:1:1: nothing stands in this file: it is empty, or half written",
+		"# rules: ...\n": "optimist.yaml:1:1: nothing stands in this file",
+		"{}\n":           "optimist.yaml: rules: the file has none, and these are in force: shop, rest; if all of them shall go, write rules: ",
+		"version: 1\n":   "optimist.yaml: rules: the file has none, and these are in force: shop, rest",
+		"rules:\n":       "optimist.yaml:1:1: rules: the file has none, and these are in force: shop, rest",
+	} {
+		before := strings.Count(r.log.String(), "reload refused")
+		r.write(t, half)
+		r.log.Wait(t, fmt.Sprintf("(?s)(reload refused.*){%d}%s", before+1, regexp.QuoteMeta(want)))
+		if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"locks": "enforce"`) {
+			t.Errorf("the file %q has taken the rules away", half)
+		}
+	}
+	if _, metrics := r.get(t, "/metrics"); !strings.Contains(metrics, "optimist_config_last_reload_successful 0") {
+		t.Error("the metric says that all is well")
+	}
+	r.write(t, "rules: [{name: rest}]\n")
+	r.log.Wait(t, `level=WARN msg="rules are gone with this reload" rules=\[shop\]`)
+	r.write(t, "rules: []\n")
+	r.log.Wait(t, `level=WARN msg="rules are gone with this reload" rules=\[rest\]`)
+	r.log.Wait(t, "configuration reloaded.*rules=1")
+}
+
 // TestAFileThatIsGoneIsTold: optimist goes on with what it has read, and another start would fail.
 func TestAFileThatIsGoneIsTold(t *testing.T) {
 	r := serveFor(t, "", "mode: observe\n")
@@ -223,7 +252,7 @@ func TestTheModeOfTheFileCountsWhenItChanges(t *testing.T) {
 	if _, body := r.get(t, "/_optimist/config"); !strings.Contains(body, `"mode": "off"`) {
 		t.Errorf("the mode in force is told wrong:\n%s", body)
 	}
-	r.write(t, "mode: observe\n")
+	r.write(t, "mode: observe\nrules: [{name: a}]\n")
 	r.log.Wait(t, "configuration reloaded.*mode=observe")
 	out.Reset()
 	if run(t.Context(), []string{"mode", "--admin", r.admin}, &out, io.Discard); out.String() != "mode: observe\n" {

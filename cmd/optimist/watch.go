@@ -12,7 +12,8 @@ import (
 	"optimist/internal/config"
 )
 
-// settle is how long a file must be left alone to be read: editors and orchestrators change files in several steps.
+// settle is how long a file must be left alone to be looked at, and the time between two looks: editors and orchestrators change files in
+// several steps.
 const settle = 100 * time.Millisecond
 
 // missing is how long a file must be away, or unreadable, until that counts as a change: who replaces a file may take it away first.
@@ -51,8 +52,9 @@ func watch(name string) (changes <-chan struct{}, stop func(), err error) {
 type follower struct {
 	name    string
 	watcher *fsnotify.Watcher
-	folders map[string]bool // that are watched
-	last    [sha256.Size]byte
+	folders map[string]bool   // that are watched
+	last    [sha256.Size]byte // what was told
+	seen    [sha256.Size]byte // at the last look: a change is told when a second look finds the same
 	changes chan<- struct{}
 }
 
@@ -82,6 +84,11 @@ func (f *follower) follow() {
 				continue
 			}
 			gone.Stop()
+			again := now == f.seen
+			if f.seen = now; now != f.last && !again { // its writer may have paused
+				quiet.Reset(settle)
+				continue
+			}
 			f.changed(now)
 		case <-gone.C:
 			f.changed(f.content())

@@ -90,7 +90,7 @@ type Config struct {
 	// Rules say which writes are guarded, and how their changes merge. The first rule that matches takes the request.
 	// If none matches, the request is forwarded as it is. A file without rules has one, named default, with the
 	// defaults of every key. Your own rules replace it. To keep it for all other requests, end the list with
-	// `- name: rest`.
+	// `- name: rest`. A reload takes all rules away at once only if the file says `rules: []`.
 	Rules []Rule `json:"rules"`
 
 	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`),
@@ -103,6 +103,8 @@ type Config struct {
 	sources  []source          // the file, and those of rule_files
 	at       map[string]spot   // where each key stands
 	flags    map[string]string // the flag that a key's value came from, where it did
+	blank    bool              // nothing stands in the file
+	noRules  bool              // the file says so: rules: []
 	builtIn  bool              // no file has rules
 	warnings []Problem
 }

@@ -22,6 +22,7 @@ type decoder struct {
 	file     int // among the sources
 	problems Problems
 	other    bool // the file is no configuration
+	read     bool // something stands in the file: not only comments
 }
 
 // nodeDecoder is a type that reads more than one form. It gets null, too.

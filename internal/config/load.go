@@ -39,7 +39,7 @@ func Load(name string, o Overrides, further ...Check) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the configuration can't be read: %w", err)
 	}
-	return parse(name, data, o, (*Config).readRules, further)
+	return parse(name, data, o, (*Config).whole, further)
 }
 
 // Parse reads a configuration: defaults, then data, then overrides, then all checks. name stands in messages, and relative file names
@@ -58,10 +58,12 @@ func parse(name string, data []byte, o Overrides, files Check, further []Check) 
 	for i := range cfg.Rules {
 		cfg.Rules[i].key = "rules[" + strconv.Itoa(i) + "]"
 	}
+	cfg.noRules = cfg.Rules != nil && len(cfg.Rules) == 0
 	if _, ok := cfg.at["rules[0]"]; !ok {
 		cfg.Rules = nil
 	}
 	problems := d.problems
+	cfg.blank = !d.read && len(problems) == 0
 	if files != nil {
 		problems = append(problems, files(cfg)...)
 	}

@@ -30,16 +30,16 @@ func (d *decoder) document(data []byte, v any, path string) {
 		return
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	for read := false; err == nil; {
+	for err == nil {
 		var doc yaml.Node
 		if err = loader.Load(&doc); err != nil || isNull(doc.Content[0]) {
 			continue
 		}
-		if read {
+		if d.read {
 			d.fail(doc.Content[0], "", "a second document begins here; optimist reads one")
 			return
 		}
-		read = true
+		d.read = true
 		d.decode(doc.Content[0], reflect.ValueOf(v).Elem(), path)
 	}
 	var syntax *yaml.LoadError

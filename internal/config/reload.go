@@ -22,6 +22,34 @@ func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	return &merged, differing(&merged, next)
 }
 
+// ReplacedBy finds what speaks against putting next into force. A file that somebody is just writing may lack the rules that stand at
+// its end, and without rules of its own it has the built-in one: no lock would be enforced any more, and no total added up. So rules go
+// all at once only if next says so, with an empty list.
+func (c *Config) ReplacedBy(next *Config) error {
+	if c.builtIn || !next.builtIn || next.noRules {
+		return nil
+	}
+	return Problems{next.Fail("rules", "the file has none, and these are in force: %s; if all of them shall go, write rules: []",
+		strings.Join(c.ruleNames(), ", "))}
+}
+
+// RulesGone names the rules of c that next doesn't have.
+func (c *Config) RulesGone(next *Config) []string {
+	if c.builtIn {
+		return nil
+	}
+	there := next.ruleNames()
+	return slices.DeleteFunc(c.ruleNames(), func(name string) bool { return slices.Contains(there, name) })
+}
+
+func (c *Config) ruleNames() []string {
+	names := make([]string, len(c.Rules))
+	for i := range c.Rules {
+		names[i] = c.Rules[i].Name
+	}
+	return names
+}
+
 // keep puts the values of keys that can't change back into a part of the configuration, from the one in force.
 func keep(next, inForce reflect.Value, path string) {
 	for i := range next.NumField() {

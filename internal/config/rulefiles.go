@@ -13,6 +13,16 @@ type ruleFile struct {
 	Rules []Rule `json:"rules"`
 }
 
+// whole refuses a file without a key, which somebody is just writing or has emptied by mistake, and reads the files that rule_files names.
+func (c *Config) whole() Problems {
+	problems := c.readRules()
+	if c.blank {
+		p := newProblem(Error, "", "nothing stands in this file: it is empty, or half written; for the defaults alone write {}")
+		problems = append(problems, c.placed(p, Pos{Line: 1, Column: 1}, 0))
+	}
+	return problems
+}
+
 // readRules reads the files that rule_files names and puts their rules in their place.
 func (c *Config) readRules() Problems {
 	files, problems := c.ruleFiles()

@@ -166,3 +166,28 @@ tests: []
 		t.Fatalf("%v", err)
 	}
 }
+
+// TestAFileWithoutAKeyIsRefused: it was emptied, or is half written. Who wants the defaults says so.
+func TestAFileWithoutAKeyIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for content, want := range map[string]string{
+		"":                         "a.yaml:1:1: nothing stands in this file: it is empty, or half written; for the defaults alone write {}",
+		"\n# mode: guard\n---\n":   "a.yaml:1:1: nothing stands in this file: it is empty, or half written; for the defaults alone write {}",
+		"null":                     "a.yaml:1:1: nothing stands in this file: it is empty, or half written; for the defaults alone write {}",
+		"rules: [":                 "a.yaml:1:8: no ] closes the [ here",
+		"{}":                       "",
+		"version: 1":               "",
+		"# a comment\nversion: 1 ": "",
+	} {
+		if err := os.WriteFile("a.yaml", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := Load("a.yaml", Overrides{}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %s", content, got)
+		}
+	}
+}
