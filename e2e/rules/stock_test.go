@@ -20,7 +20,7 @@ const stockRule = `rules:
 - name: stock
   merge: {paths: {/stock: sum}}
   transform:
-  - {op: refuse, message: sold out, when: candidate.stock < 0}
+  - {op: refuse, message: sold out, when: has(candidate.stock) && candidate.stock < 0}
   retry: {max_attempts: 1000, max_elapsed: 1m}
 `
 

@@ -67,7 +67,8 @@ func (v *validator) refusal(s *Step, key string) {
 	case message && s.Message == "":
 		v.fail(key+".message", "an empty message tells the client nothing")
 	case !message:
-		v.fail(key, "refuse needs a message for the client, as in {op: refuse, message: sold out, when: candidate.stock < 0}")
+		v.fail(key, "refuse needs a message for the client, as in "+
+			"{op: refuse, message: sold out, when: has(candidate.stock) && candidate.stock < 0}")
 	case !when:
 		v.warn(key, "without a condition (when), it refuses every write")
 	}
