@@ -26,7 +26,9 @@ type demoCmd struct {
 func (demoCmd) Help() string {
 	return `Sixteen workers of an application read a document, change it, and write it back. They don't use versions. First they
 write to the engine, then through optimist. The table shows how many acknowledged changes are lost. Then the
-demo goes on serving, and prints requests to try.`
+demo goes on serving, and prints requests to try.
+
+Exit status: 0 after the table; 1 if changes were lost through optimist, or the demo ended before the table.`
 }
 
 // Run gives the demonstration until it is over, or interrupted.
@@ -39,7 +41,8 @@ func (c *demoCmd) Run(p *process) error {
 		return usageError("optimist demo: %q is not a URL of an engine; write it as in http://127.0.0.1:9200, without a user",
 			config.Redact(c.Upstream))
 	}
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
+	// With SIGPIPE, which a pipe without a reader sends (optimist demo | head), the index is deleted, too.
+	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	return demo.Run(ctx, demo.Options{
 		Optimist: p.optimist, Upstream: c.Upstream, Once: c.Once, Workers: c.Workers, Rounds: c.Rounds, Terminal: terminal(p.stdout),

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,5 +46,26 @@ func TestTheDemonstrationEndsWhenInterrupted(t *testing.T) {
 	interrupt()
 	if got := <-status; got != exitOK {
 		t.Errorf("status %d", got)
+	}
+}
+
+// TestAnOutputThatNobodyReadsLeavesNothingBehind: as in optimist demo --upstream URL | head -2.
+func TestAnOutputThatNobodyReadsLeavesNothingBehind(t *testing.T) {
+	engine := serveFor(t, "", "mode: 'off'")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	args := []string{"demo", "--once", "--upstream", "http://" + engine.data}
+	if status := run(t.Context(), args, w, &errs); status != exitFailed || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("status %d, %s", status, &errs)
+	}
+	if left := engine.ask(t, "GET", "/_cat/indices?h=index", ""); left.Body != "" {
+		t.Errorf("left behind is %s", left.Body)
 	}
 }

@@ -15,17 +15,20 @@ import (
 	"optimist/internal/demo/app"
 )
 
+// ErrInterrupted reports that the demonstration was ended before its table was there: nothing is known about changes.
+var ErrInterrupted = errors.New("interrupted before the table was there")
+
 // ErrLost reports that the document lacks a change that was acknowledged through optimist, or has a change that no worker made.
 var ErrLost = errors.New("changes were lost through optimist")
 
 // Run runs the demonstration, and prints it to out. It returns ErrLost if optimist lost a change. Other errors say why the demonstration
-// couldn't run. The end of the context is no error: a demonstration that serves on ends in this way.
+// couldn't run, or ErrInterrupted. The end of the context is no error for a demonstration that serves on after its table.
 func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	s := &stage{Options: o, out: out, index: "demo-" + strings.ToLower(rand.Text()[:8])}
 	end, err := s.open(ctx)
 	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	fmt.Fprintf(out, "%s\n\n", s.banner())
 	c, err := s.configuration()
@@ -40,22 +43,22 @@ func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	s.proxy = proxy
 	results, err := s.play(ctx)
 	if err != nil {
-		return ended(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	printTable(out, s, results)
 	if !o.Once {
-		if err := s.invite(ctx); err != nil {
-			return ended(ctx, err)
+		if err := s.invite(ctx); err != nil && ctx.Err() == nil {
+			return err
 		}
 		<-ctx.Done()
 	}
 	return verdict(results)
 }
 
-// ended returns err, or nil if the context has ended: then that is the cause of err.
-func ended(ctx context.Context, err error) error {
+// unlessEnded returns err, or ErrInterrupted if the context has ended: then that is the cause of err.
+func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return ErrInterrupted
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package demo_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -117,5 +118,30 @@ func TestCommandsToTryWorkAsTheyArePrinted(t *testing.T) {
 	end()
 	if err := <-done; err != nil {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// TestAnInterruptedDemoLeavesNothingBehind: at whichever request it is interrupted, the index is gone afterwards, and the end isn't taken
+// for a success.
+func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPut} {
+		for _, path := range []string{"/", "/demo-", "/_doc/"} {
+			engine := enginetest.Serve(t)
+			ctx, interrupt := context.WithCancel(t.Context())
+			front := enginetest.Between(t, engine, func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == method && strings.Contains(r.URL.Path, path) {
+					interrupt()
+				}
+				return false
+			})
+			o := demo.Options{Optimist: standIn(t, forward), Upstream: front, Once: true, Workers: 1, Rounds: 1}
+			if err := demo.Run(ctx, o, io.Discard); !errors.Is(err, demo.ErrInterrupted) {
+				t.Errorf("interrupted at %s %s it ends with %v", method, path, err)
+			}
+			if left := enginetest.Ask(t, "GET", engine+"/_cat/indices?h=index", ""); left.Body != "" {
+				t.Errorf("interrupted at %s %s it leaves %s", method, path, left.Body)
+			}
+			interrupt()
+		}
 	}
 }

@@ -91,10 +91,7 @@ func (s *stage) open(ctx context.Context) (end func() error, err error) {
 	if s.Upstream == "" {
 		return end, nil
 	}
-	if err := s.makeIndex(ctx); err != nil {
-		return end, err
-	}
-	return s.deleteIndex, nil
+	return s.deleteIndex, s.makeIndex(ctx)
 }
 
 // embed serves an engine in memory on a free port.
@@ -133,18 +130,24 @@ func (s *stage) introduce(ctx context.Context) error {
 	return nil
 }
 
-// makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping.
+// patience is how long the engine may take to make or delete the index.
+const patience = 10 * time.Second
+
+// makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping. An interruption waits for
+// the answer: the engine may make the index all the same, even after a deletion that overtakes the request.
 func (s *stage) makeIndex(ctx context.Context) error {
-	_, err := send(ctx, http.MethodPut, s.engine+"/"+s.index,
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_, err := send(whole, http.MethodPut, s.engine+"/"+s.index,
 		`{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
-	return err
+	return errors.Join(err, ctx.Err())
 }
 
-// deleteIndex deletes it, also when the demonstration was interrupted.
+// deleteIndex deletes it, also when the demonstration was interrupted, and when nobody knows whether the engine has made it.
 func (s *stage) deleteIndex() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := send(ctx, http.MethodDelete, s.engine+"/"+s.index, "")
+	_, err := send(ctx, http.MethodDelete, s.engine+"/"+s.index+"?ignore_unavailable=true", "")
 	return err
 }
 
