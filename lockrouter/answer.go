@@ -1,11 +1,11 @@
 package lockrouter
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/jsontext"
 	"optimist/internal/share"
 	"optimist/internal/wire"
 	"optimist/lockrouter/state"
@@ -73,7 +73,7 @@ func missing(reason string) *Failure { return &Failure{Status: 404, Type: TypeMi
 
 // answer is the failure in the engine's shape.
 func (f *Failure) answer() *Answer {
-	detail, err := json.Marshal(f.Detail)
+	detail, err := jsontext.Marshal(f.Detail)
 	if err != nil || f.Detail == nil {
 		detail = nil // only strings, numbers and maps of them are ever passed
 	}
@@ -87,7 +87,7 @@ func (f *Failure) answer() *Answer {
 }
 
 func reply(status int, body any) *Answer {
-	b, err := json.Marshal(body)
+	b, err := jsontext.Marshal(body)
 	if err != nil {
 		b = []byte(`{}`) // only strings, numbers and maps of them are ever passed
 	}

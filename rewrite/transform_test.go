@@ -95,6 +95,15 @@ func TestAConditionThatFailsIsNamed(t *testing.T) {
 	}
 }
 
+// TestARefusalWhoseConditionFailsNamesNoPath: it has none.
+func TestARefusalWhoseConditionFailsNamesNoPath(t *testing.T) {
+	tr := mustTransformer(t, Limits{}, Step{Action: OpRefuse, Message: "sold out", When: condition{err: errors.New("no such key: n")}})
+	_, err := tr.Apply([]byte(`{}`), &Inputs{})
+	if want := `operation 1 (refuse): when: no such key: n`; err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
 // What nothing is changed in is not copied.
 func TestNothingDoneIsTheCandidateItself(t *testing.T) {
 	doc := []byte(` {"a": 1} `)

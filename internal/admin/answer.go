@@ -7,11 +7,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"optimist/internal/api"
+	"optimist/internal/jsontext"
 )
 
 // answer writes v as JSON.
 func answer(ctx *fasthttp.RequestCtx, status int, v any) {
-	body, err := json.Marshal(v)
+	body, err := jsontext.Marshal(v)
 	if err != nil {
 		fail(ctx, fasthttp.StatusInternalServerError, "internal_error", err.Error())
 		return

@@ -201,6 +201,13 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // An error may quote what a client has sent. Its answer stays short, however long that is.
+func TestAReasonIsReadAsItIsMeant(t *testing.T) {
+	e := Error{Status: 400, Type: "a", Reason: "candidate.stock < 0 && b > 1"}
+	if got := string(e.Append(nil)); strings.Count(got, `"reason":"candidate.stock < 0 && b > 1"`) != 2 {
+		t.Error(got)
+	}
+}
+
 func TestALongReasonIsCut(t *testing.T) {
 	e := Error{Status: 400, Type: "t", Reason: strings.Repeat("\xff", 1<<20)}
 	if b := e.Append(nil); len(b) > 300<<10 || !gjson.ValidBytes(b) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tidwall/gjson"
+	"optimist/internal/jsontext"
 )
 
 // maxReason bounds a reason, which may quote what a client has sent, in bytes. An answer has it twice, and escaped.
@@ -22,10 +22,10 @@ type Error struct {
 // Append appends the body of the answer.
 func (e *Error) Append(dst []byte) []byte {
 	cause := append(make([]byte, 0, 200), `{"type":`...)
-	cause = gjson.AppendJSONString(cause, e.Type)
-	cause = gjson.AppendJSONString(append(cause, `,"reason":`...), e.Reason[:min(len(e.Reason), maxReason)])
+	cause = jsontext.AppendString(cause, e.Type)
+	cause = jsontext.AppendString(append(cause, `,"reason":`...), e.Reason[:min(len(e.Reason), maxReason)])
 	if e.Index != "" {
-		cause = gjson.AppendJSONString(append(cause, `,"index":`...), e.Index)
+		cause = jsontext.AppendString(append(cause, `,"index":`...), e.Index)
 	}
 	return AppendError(dst, append(cause, '}'), e.Detail, e.Status)
 }

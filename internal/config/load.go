@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"optimist/internal/jsontext"
 	"optimist/internal/spelling"
 )
 
@@ -125,4 +127,12 @@ func (c *Config) override(o Overrides) Problems {
 
 // JSON is the configuration in force, with every default, in the file's own keys. It holds no secret: those are in files,
 // of which it has the names.
-func (c *Config) JSON() ([]byte, error) { return json.MarshalIndent(c, "", "  ") }
+func (c *Config) JSON() ([]byte, error) {
+	text, err := jsontext.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, text, "", "  ")
+	return b.Bytes(), err
+}

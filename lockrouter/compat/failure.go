@@ -1,10 +1,10 @@
 package compat
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
+	"optimist/internal/jsontext"
 	"optimist/internal/wire"
 	"optimist/lockrouter"
 )
@@ -44,7 +44,7 @@ func (f *failure) answer() *lockrouter.Answer {
 }
 
 func encode(status int, body any) *lockrouter.Answer {
-	b, err := json.Marshal(body)
+	b, err := jsontext.Marshal(body)
 	if err != nil {
 		b = []byte("{}") // only strings, numbers and JSON that was read are ever passed
 	}

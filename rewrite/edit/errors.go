@@ -125,7 +125,10 @@ func (e *StepError) Error() string {
 	if e.Step >= 0 {
 		text = e.step(e.Step)
 	}
-	if e.Action != 0 {
+	switch {
+	case e.Action == OpRefuse: // it has no path
+		text += fmt.Sprintf(" (%s)", e.Action)
+	case e.Action != 0:
 		text += fmt.Sprintf(" (%s %q)", e.Action, cut(e.Path, maxPathBytes))
 	}
 	return text + ": " + e.reason()
