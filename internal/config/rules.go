@@ -176,8 +176,8 @@ type Base struct {
 	Unknown Unknown `json:"unknown"`
 
 	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before the proxy's
-	// start): pass (default: unguarded; counted, and the outcome says so) or reject (409: the client reads again).
-	// After a start, reject still lets a PUT of a document that doesn't exist through, as a create.
+	// start): pass (default: counted, the outcome says so, and `unknown` decides) or reject (409: the client reads
+	// again). After a start, reject still lets a PUT of a document that doesn't exist through, as a create.
 	Lost Lost `json:"lost"`
 
 	// Ambiguous is for writes for which several reads of the session could be the base: guess (default: the read that
