@@ -69,6 +69,9 @@ func (p *MergePath) decode(d *decoder, n *yaml.Node, key string) {
 			d.fail(n, key, field)
 		} else {
 			p.Key, _ = d.str(value, key)
+			if name, pointer := strings.CutPrefix(p.Key, "/"); pointer {
+				d.fail(value, key, "%q: write the field's name, %q; it stands at the top of the list's objects", p.Key, name)
+			}
 		}
 	case !isText(n):
 		d.fail(n, key, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))

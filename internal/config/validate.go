@@ -119,12 +119,18 @@ func (v *validator) address(key, addr string) {
 		v.fail(key, "%q is not an address; write host and port, as in 127.0.0.1:9280 or :9280", addr)
 		return
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	if !isPort(port) {
 		v.fail(key, "%q is not a port; it is a number up to 65535", port)
 	}
 	if strings.ContainsAny(host, " /@") {
 		v.fail(key, "%q is not a host", host)
 	}
+}
+
+// isPort reports whether a text is a port's number, with 0 for any that is free.
+func isPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 func (v *validator) upstream() {
@@ -139,6 +145,9 @@ func (v *validator) upstream() {
 			continue
 		case parsed.User != nil:
 			v.fail(key, "a URL here has no user or password: optimist's own credentials come from a file (upstream.auth), and clients send theirs")
+			continue
+		case strings.HasSuffix(parsed.Host, ":"), parsed.Port() != "" && (!isPort(parsed.Port()) || strings.Trim(parsed.Port(), "0") == ""):
+			v.fail(key, "%q is not the port of a node; it is a number from 1 to 65535", parsed.Port())
 			continue
 		case parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Opaque != "":
 			v.fail(key, "%q has more than scheme, host, port and path", raw)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,9 @@ func (v *validator) rule(r *Rule, key string) {
 	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
 	v.enforcement(r, key)
+	if r.Retry.MaxAttempts == 1 && r.OnConflict == ConflictMerge && len(r.Merge.Paths) > 0 {
+		v.warn(key+".retry.max_attempts", "with 1 nothing is ever merged: the first conflict is the last try")
+	}
 	if b := &r.Retry.Backoff; b.MaxInterval < b.BaseInterval {
 		v.fail(key+".retry.backoff.max_interval", "%s is less than base_interval, %s", b.MaxInterval, b.BaseInterval)
 	}
@@ -67,6 +71,9 @@ func (v *validator) rule(r *Rule, key string) {
 
 // modeRank is how much a mode does.
 func modeRank(m Mode) int { return slices.Index([]Mode{ModeOff, ModeObserve, ModeGuard}, m) }
+
+// regular finds what patterns don't have, and regular expressions do.
+var regular = regexp.MustCompile(`[][()^$+]|[-_]\.\*`)
 
 func (v *validator) match(m *Match, key string) {
 	empty(v, key+".index", m.Index, "nothing; leave the key out for every index but the usual exceptions")
@@ -88,6 +95,8 @@ func (v *validator) match(m *Match, key string) {
 			v.fail(sub, "%q: the engine's index names are in lower case", p)
 		case name[0] == '_' || name[0] == '+':
 			v.fail(sub, "%q: the engine's index names don't begin with %c", p, name[0])
+		case regular.MatchString(name):
+			v.warn(sub, "%q looks like a regular expression, which hardly any index's name fits; here * stands for any characters, as in shop-*", p)
 		}
 	}
 	if !takes {
