@@ -19,6 +19,8 @@ func (f *Finder) WhyNotReplayed(ctx context.Context, w *Search, guarded, fromBas
 		return w.WhyPipelineForbids()
 	case w.Rule.FailConflict:
 		return ReasonRule
+	case w.Base.Unclear:
+		return outcome.ReasonUnclear
 	case !w.BaseKnown() || w.Base.Doubtful:
 		return outcome.ReasonNumbers
 	}

@@ -161,18 +161,12 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 }
 
 // ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. If the document differs from the
-// thread's last sent body, the next write may be made from either. Its view only guards the next write then, and isn't merged. If that
-// write is refused, and the thread sees the document again, the view is no base any more.
+// thread's last sent body, the next write may be made from either. Its view only guards writes then, which aren't merged, until the thread
+// reads the document with its numbers: see Found. If the view were dropped instead, the next write would go unguarded.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil || !sess.IsNamed() || !e.View.Set || len(e.Reads) > 0 || alike(e.View.SentBody.Bytes(), source) {
-		return
-	}
-	if e.View.Contradiction && e.View.Failure {
-		sh.ClearView(e)
-		e.Lost = ReasonEvicted
-		sh.note(e)
 		return
 	}
 	e.View.Contradiction = true

@@ -25,16 +25,19 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	t.fillBase(b)
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
 		b.Doubtful = c.Doubt // the client names the view, so contradictory answers don't count
-		b.StoredDiffers = c.Difference && c.Answer.Known()
+		b.StoredDiffers, b.Unclear = c.Difference && c.Answer.Known(), false
 	}
 	if !t.s.dryRun {
 		t.takeFrom(e, d, b)
 	}
 }
 
-// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads.
+// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads. Or the
+// client has found an older revision than it wrote, after a refusal, and may have put its own change into what it sends.
 func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
+	case d.Action == choice.TakeRead && t.Named && !t.Explicit.Known():
+		return viewcache.Newer(e.View.Numbers, e.Reads[d.Read].Numbers)
 	case t.Named || t.Explicit.Known() || t.after != nil:
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
@@ -148,5 +151,6 @@ func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
 	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
+	b.Unclear = c.Contradiction && !c.Doubt
 	t.count(b.Kind)
 }

@@ -30,7 +30,8 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 
 // Found is Read for a document that a search has found, or another read that needn't show what is stored now. A search sees the index as it
 // was at its last refresh. If a thread of work has a newer revision in hand, it may write from either. Its view is a guard then: see
-// ReadUnnumbered. stale says that this is so in a named session, which has not read the revision then.
+// ReadUnnumbered. stale says that this is so in a named session, which has not read the revision then. If a write under that guard is
+// refused, and the thread looks again, it writes from what it finds: the revision is read, though it is older than the view.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadUnnumbered(thread, ref, rev.Source)
@@ -42,14 +43,14 @@ func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (st
 	return false
 }
 
-// hasNewer reports whether the session has read or written a newer revision than that of n.
+// hasNewer reports whether the session has read a newer revision than that of n, or has written one and may write from that again.
 func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil {
 		return false
 	}
-	newer := viewcache.Newer(e.View.Numbers, n)
+	newer := !e.View.IsRefused() && viewcache.Newer(e.View.Numbers, n)
 	for _, r := range e.Reads {
 		newer = newer || viewcache.Newer(r.Numbers, n)
 	}

@@ -170,6 +170,10 @@ type View struct {
 	Failure       bool // after that, a write with this base has failed
 }
 
+// IsRefused reports whether the client was shown another document than it wrote, and a write was then refused that had the view as its
+// guard. Who looks again after that writes from what it sees.
+func (v *View) IsRefused() bool { return v.Contradiction && v.Failure }
+
 // Past is a revision of the history.
 type Past struct {
 	View

@@ -1,0 +1,52 @@
+package session
+
+import "testing"
+
+// A client that writes, searches before the refresh, and is refused looks again. It finds the same, and writes from that.
+func TestWhoIsRefusedAndFindsTheSameAgainWritesFromIt(t *testing.T) {
+	s, _ := newTest(t)
+	find := func(n int64, body string) bool { return s.Found(one, ref, rev(n, body), s.Epoch()) }
+	find(5, `{"tags":[]}`)
+	commit(take(t, s, one, `{"tags":["a"]}`), 6, `{"tags":["a"]}`)
+	for range 2 {
+		if !find(5, `{"tags":[]}`) {
+			t.Error("it isn't stale")
+		}
+		b := take(t, s, one, `{"tags":["b"]}`)
+		if want(t, b, KindView, 6); !b.Doubtful || !b.Unclear {
+			t.Error("the client may have written from either, and the view isn't only a guard")
+		}
+		if b.Release(); find(5, `{"tags":[]}`) {
+			t.Error("the client was refused, and has it in hand again")
+		}
+		b = take(t, s, one, `{"tags":["b"]}`)
+		if want(t, b, KindRead, 5); b.Doubtful || !b.Guessed || string(b.View) != `{"tags":[]}` {
+			t.Errorf("%+v", b)
+		}
+		b.Release()
+		find(4, `{}`) // an older copy of the index
+		b = take(t, s, one, `{"tags":["b"]}`)
+		want(t, b, KindRead, 5)
+		b.Commit(Ack{Stored: rev(6, `{"tags":["a"]}`), Sent: []byte(`{"tags":["a"]}`)})
+	}
+}
+
+// Answers without numbers are no base, and they end none: a write would go unguarded.
+func TestWhatIsShownWithoutNumbersLeavesTheGuard(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	commit(take(t, s, one, `{"a":2}`), 6, `{"a":2}`)
+	for range 3 {
+		s.ReadUnnumbered(one, ref, []byte(`{"a":7}`))
+		b := take(t, s, one, `{"a":8}`)
+		if want(t, b, KindView, 6); !b.Unclear {
+			t.Error("it may be merged")
+		}
+		b.Release()
+	}
+	s.Read(one, ref, rev(9, `{"a":7}`), s.Epoch())
+	b := take(t, s, one, `{"a":8}`)
+	if want(t, b, KindRead, 9); b.Unclear || b.Guessed {
+		t.Errorf("%+v", b)
+	}
+}
