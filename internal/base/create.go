@@ -7,9 +7,9 @@ import (
 	"optimist/internal/session"
 )
 
-// ChooseForCreate finds the base of a write that the engine itself refuses when the document exists. A session that saw no document there
-// knows one afterwards. So does one that named itself, whatever it had seen: it may write its next change from memory. The reason says why
-// the write is passed without that: its index backs a data stream.
+// ChooseForCreate finds the base of a write that the engine itself refuses when the document exists. A session that saw no document there,
+// or of which nothing is known, knows one afterwards. So does one that named itself, whatever it had seen: it may write its next change
+// from memory. The reason says why the write is passed without that: its index backs a data stream.
 func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string, err error) {
 	var held session.Base
 	if w.Stamp.Known() { // of a document that was deleted since
@@ -32,10 +32,10 @@ func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string,
 			return "", err
 		}
 		w.Outcome.Base = outcome.BaseNone
-		switch {
-		case w.Base.Kind == session.KindAbsent:
+		switch kind := w.Base.Kind; {
+		case kind == session.KindAbsent:
 			w.Outcome.Base = outcome.BaseAbsent
-		case !w.Session.IsNamed():
+		case kind != session.KindNone && !w.Session.IsNamed(): // it is of other clients
 			w.Base.Release()
 			w.Base = session.Base{}
 		}

@@ -202,7 +202,7 @@ type state[W comparable] struct {
 	traces  traces
 
 	// clients are those who did something in the index.
-	blind     recentClients[W] // those who overwrite what they haven't read
+	blind     blindWriters[W]
 	writers   unforgotten[W]
 	searchers unforgotten[W] // those who have seen what isn't known
 }
@@ -444,9 +444,10 @@ func (ix Index[W]) KeepsBodies(now int64) bool {
 // IsBlind reports whether w is a blind writer. Without any in the index it is one load.
 func (ix Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 
-// WroteBlindly makes w a blind writer for maxAge, unless it has searched the index, or one with an unknown name: "". In indices beyond
-// MaxIndices nobody counts as blind.
-func (ix Index[W]) WroteBlindly(w W, now int64) {
+// WroteBlindly notes that w has overwritten a document that it hasn't read. If that is what w mostly does, it is a blind writer until it
+// hasn't done so for maxAge. It doesn't count if w has searched the index, or one with an unknown name: "". In indices beyond MaxIndices
+// nobody counts as blind.
+func (ix Index[W]) WroteBlindly(w W, document uint64, now int64) {
 	if ix.shared {
 		return
 	}
@@ -455,8 +456,11 @@ func (ix Index[W]) WroteBlindly(w W, now int64) {
 			return
 		}
 	}
-	ix.blind.add(w, now, ix.in.maxAge)
+	ix.blind.add(w, document, now, ix.in.maxAge)
 }
+
+// WroteKnown notes that w has written a document that it had read or written before.
+func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.remove(w, now) }
 
 // WroteBy notes that w writes in the index, for the age of what is known.
 func (ix Index[W]) WroteBy(w W, now int64) { ix.writers.add(w, now, ix.in.maxAge) }

@@ -5,10 +5,43 @@ import (
 	"testing"
 )
 
+// overwrites has a session overwrite so many documents blindly.
+func overwrites(ix Index[int], w, documents int, now int64) {
+	for i := range documents {
+		ix.WroteBlindly(w, uint64(i), now)
+	}
+}
+
+// Whoever overwrites many documents blindly is a blind writer, until it has done it seldom for a while, or not at all for long.
+func TestABlindWriterMostlyWritesBlindly(t *testing.T) {
+	ix := New[int](1000).Index("shop", Owner{}, 0)
+	is := func(want bool, now int64) {
+		t.Helper()
+		if ix.IsBlind(1, now) != want {
+			t.Errorf("blind: %v", !want)
+		}
+	}
+	overwrites(ix, 1, enoughBlind-1, 1)
+	overwrites(ix, 1, enoughBlind-1, 1)
+	is(false, 2) // it was always the same
+	ix.WroteBlindly(1, enoughBlind, 2)
+	ix.WroteKnown(2, 2) // somebody else
+	for range enoughBlind {
+		is(true, 2)
+		ix.WroteKnown(1, 2)
+	}
+	is(false, 2)
+	overwrites(ix, 1, 2*enoughBlind, 3)
+	is(true, 1002)
+	is(false, 1003)
+	overwrites(ix, 1, 1, 1003)
+	is(false, 1003) // what it did before is forgotten
+}
+
 func TestBlindWritersAreBounded(t *testing.T) {
 	ix := New[int](1000).Index("shop", Owner{}, 0)
 	for w := range 2 * maxRecent {
-		ix.WroteBlindly(w, 1)
+		overwrites(ix, w, enoughBlind, 1)
 	}
 	if n := ix.blind.lru.Len(); n != maxRecent {
 		t.Fatal(n)
@@ -72,7 +105,7 @@ func TestMadeUpClientsHaveNobodyForgotten(t *testing.T) {
 	if !ix.IsWriter(honest, 3) {
 		t.Error("the writer is forgotten")
 	}
-	if ix.WroteBlindly(honest, 3); ix.IsBlind(honest, 4) {
+	if overwrites(ix, honest, enoughBlind, 3); ix.IsBlind(honest, 4) {
 		t.Error("one who has searched is blind")
 	}
 	if ix.IsWriter(honest, 1002) {
@@ -84,12 +117,12 @@ func TestWhoHasSearchedWritesNothingBlindly(t *testing.T) {
 	in := New[int](1000)
 	in.Find("shop", Owner{}, 0).Searched(1, 1) // before anything was known of the index
 	ix := in.Index("shop", Owner{}, 0)
-	ix.WroteBlindly(1, 2)
-	ix.WroteBlindly(2, 2)
+	overwrites(ix, 1, enoughBlind, 2)
+	overwrites(ix, 2, enoughBlind, 2)
 	if ix.IsBlind(1, 3) || !ix.IsBlind(2, 3) {
 		t.Error("who has searched is blind, or who hasn't is not")
 	}
-	if ix.WroteBlindly(1, 1001); !ix.IsBlind(1, 1002) {
+	if overwrites(ix, 1, enoughBlind, 1001); !ix.IsBlind(1, 1002) {
 		t.Error("what was seen too long ago counts")
 	}
 }

@@ -11,7 +11,7 @@ import (
 const maxRecent = 1024
 
 // recentClients are clients that did something a while ago. The zero value is none. If there are too many, those that did it first are
-// forgotten: clients can be made up, so that must be the safe answer, or the clients are unforgotten.
+// forgotten: see unforgotten.
 type recentClients[W comparable] struct {
 	until atomic.Int64 // nobody is noted after it
 
@@ -50,15 +50,7 @@ func (n *recentClients[W]) has(w W, now int64) bool {
 	return ok && now < until
 }
 
-// add notes w for an age. It costs little where that was done just now.
-func (n *recentClients[W]) add(w W, now, age int64) {
-	if n.has(w, now+age-age/8) {
-		return
-	}
-	n.note(w, now+age, nil)
-}
-
-// note notes w until a moment. forget is called for the one that is forgotten for that; nil: nobody needs to know.
+// note notes w until a moment. forget is called for the one that is forgotten for that.
 func (n *recentClients[W]) note(w W, until int64, forget func(w W, until int64)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

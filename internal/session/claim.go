@@ -23,7 +23,7 @@ type claim struct {
 	kind    Kind
 
 	leavesBase   bool // the revision that this write leaves can be a later write's base
-	blind        bool // if the write overwrites a document, its session becomes a blind writer
+	blind        bool // nothing was known of the document: if the write overwrites it, it was blind
 	reservesView bool // the session's own view is reserved
 	fromHistory  bool // the base is from the history; nothing of that is reserved
 	// outcomeUnknown says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)

@@ -34,3 +34,27 @@ func TestADocumentIsKnownAsItWasMade(t *testing.T) {
 	third.Release()
 	made("the base was given back", &third, "")
 }
+
+// A client that has made a document has in hand what it sent. Who only writes doesn't miss it when it is forgotten.
+func TestWhoMakesADocumentHasSeenIt(t *testing.T) {
+	makeIt := func(s *Store) {
+		b := take(t, s, pool, `{"a":1}`)
+		want(t, b, KindNone, -1)
+		b.Commit(Ack{Stored: rev(0, `{"a":1}`), Sent: []byte(`{"a":1}`), Created: true})
+	}
+	s, c := newTest(t)
+	makeIt(s)
+	b := take(t, s, pool, `{"a":2}`)
+	if want(t, b, KindView, 0); string(b.View) != `{"a":1}` {
+		t.Errorf("view %s", b.View)
+	}
+	b.Release()
+	c.advance(maxAge)
+	want(t, take(t, s, pool, `{"a":2}`), KindNone, -1)
+
+	s, c = newTest(t)
+	s.Read(pool, at(1), rev(5, `{}`), s.Epoch())
+	c.advance(maxAge)
+	makeIt(s) // in an index that nobody overwrites: a log
+	want(t, take(t, s, pool, `{"a":2}`), KindNone, -1)
+}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"hash/maphash"
+
 	"optimist/internal/doc"
 	"optimist/internal/indexstate"
 	"optimist/internal/repeat"
@@ -8,7 +10,8 @@ import (
 )
 
 // Commit ends the reservation after an acknowledged write. The reserved base is used up, and the session has seen the body that it sent.
-// In an inferred session a write without a base leaves nothing: the session's next write is stored as it is, too.
+// In an inferred session a write without a base leaves nothing, unless it has made the document: the session's next write is stored as it
+// is, too.
 func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 
 // Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
@@ -31,8 +34,14 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	if !a.Created {
 		c.store.wrote(ix, c.key.Session, now)
 	}
-	if c.blind && !a.Created && !deleted {
-		ix.WroteBlindly(c.key.Session, now)
+	switch {
+	case deleted || c.key.Session.IsNamed() || c.key.Session.IsOfHolder():
+	case !c.blind:
+		ix.WroteKnown(c.key.Session, now)
+	case !a.Created:
+		ix.WroteBlindly(c.key.Session, maphash.Comparable(c.store.seed, c.key.Ref), now)
+	case a.Sent != nil && !ix.IsBlind(c.key.Session, now) && ix.KeepsBodies(now):
+		c.leavesBase = true // the client has what it sent in hand
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
@@ -97,7 +106,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	}
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
-	v.Difference, v.FromNothing = a.differs(), c.kind == KindAbsent
+	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
 	sh.See(e, v, stored, sent)
 	c.series.see(&e.View, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out

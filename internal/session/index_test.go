@@ -23,9 +23,20 @@ func overwrite(t *testing.T, s *Store, sess Session, r doc.Ref) Base {
 	return was
 }
 
+// enoughBlind is how many documents a session overwrites blindly until it counts as a blind writer.
+const enoughBlind = 8
+
+// overwriteMany makes the session a blind writer.
+func overwriteMany(t *testing.T, s *Store, sess Session) {
+	t.Helper()
+	for i := range enoughBlind {
+		overwrite(t, s, sess, at(100+i))
+	}
+}
+
 func TestBlindWriterGetsNoBaseInItsIndex(t *testing.T) {
 	s, c := newTest(t)
-	overwrite(t, s, pool, at(0))
+	overwriteMany(t, s, pool)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	b := take(t, s, pool, `{"a":2}`)
 	want(t, b, KindNone, -1)
@@ -59,9 +70,9 @@ func TestBlindWriterGetsNoBaseInItsIndex(t *testing.T) {
 
 func TestBlindWriterThatReadsWhatItWritesIsNoneAfterAWhile(t *testing.T) {
 	s, c := newTest(t)
-	overwrite(t, s, pool, at(0))
+	overwriteMany(t, s, pool)
 	for range 10 {
-		c.advance(maxAge / 10)
+		c.advance(maxAge / 5)
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		b := overwrite(t, s, pool, ref)
 		if blind := b.Reason == ReasonBlind; blind != (s.clock() < int64(2*maxAge)) {
@@ -72,52 +83,67 @@ func TestBlindWriterThatReadsWhatItWritesIsNoneAfterAWhile(t *testing.T) {
 
 func TestReadWhileBlindIsALossAfterwards(t *testing.T) {
 	s, c := newTest(t)
-	overwrite(t, s, pool, at(0))
+	overwriteMany(t, s, pool)
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	c.advance(maxAge)
 	wantLost(t, take(t, s, pool, `{"a":2}`), ReasonBlind)
 }
 
 func TestWhoIsNoBlindWriter(t *testing.T) {
-	created := func(s *Store, sess Session) {
-		b, _ := s.Take(ended(), sess, ref, nil)
-		b.Commit(Ack{Stored: rev(0, `{}`), Created: true})
+	created := func(s *Store, sess Session, r doc.Ref) {
+		b, _ := s.Take(ended(), sess, r, []byte(`{}`))
+		b.Commit(Ack{Stored: rev(0, `{}`), Sent: []byte(`{}`), Created: true})
 	}
 	for name, c := range map[string]struct {
 		sess Session
-		do   func(t *testing.T, s *Store, c *clock, sess Session)
+		do   func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref)
 	}{
-		"a session that creates": {pool, func(t *testing.T, s *Store, c *clock, sess Session) { created(s, sess) }},
-		"a session that deletes": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			b, _ := s.Take(ended(), sess, ref, nil)
+		"a session that creates": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) { created(s, sess, r) }},
+		"a session that saves what it has made": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			created(s, sess, r)
+			overwrite(t, s, sess, r)
+		}},
+		"a session that overwrites one document": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			overwrite(t, s, sess, at(8))
+		}},
+		"a session that reads more than it overwrites": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			overwrite(t, s, sess, r)
+			r.ID += "read"
+			s.Read(sess, r, rev(5, `{}`), s.Epoch())
+			overwrite(t, s, sess, r)
+		}},
+		"a session that deletes": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			b, _ := s.Take(ended(), sess, r, nil)
 			b.Delete()
 		}},
-		"a write that failed": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			b, _ := s.Take(ended(), sess, ref, nil)
+		"a write that failed": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			b, _ := s.Take(ended(), sess, r, nil)
 			b.Release()
 		}},
-		"a named session": {one, func(t *testing.T, s *Store, c *clock, sess Session) { overwrite(t, s, sess, ref) }},
-		"a session that read": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			s.Read(sess, ref, rev(5, `{}`), s.Epoch())
-			overwrite(t, s, sess, ref)
+		"a named session": {one, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) { overwrite(t, s, sess, r) }},
+		"a session that read": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			s.Read(sess, r, rev(5, `{}`), s.Epoch())
+			overwrite(t, s, sess, r)
 		}},
-		"a session whose read aged out": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			s.Read(sess, ref, rev(5, `{}`), s.Epoch())
+		"a session whose read aged out": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			s.Read(sess, r, rev(5, `{}`), s.Epoch())
 			c.advance(maxAge)
-			overwrite(t, s, sess, ref)
+			overwrite(t, s, sess, r)
 		}},
-		"a session that read absence": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			s.ReadAbsent(sess, ref, s.Epoch())
-			overwrite(t, s, sess, ref)
+		"a session that read absence": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			s.ReadAbsent(sess, r, s.Epoch())
+			overwrite(t, s, sess, r)
 		}},
-		"a session that gave the numbers": {pool, func(t *testing.T, s *Store, c *clock, sess Session) {
-			b := s.TakeAt(sess, ref, num(5), nil)
+		"a session that gave the numbers": {pool, func(t *testing.T, s *Store, c *clock, sess Session, r doc.Ref) {
+			b := s.TakeAt(sess, r, num(5), nil)
 			b.Commit(Ack{Stored: rev(9, `{}`)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, clk := newTest(t)
-			c.do(t, s, clk, c.sess)
+			for i := range 2 * enoughBlind {
+				c.do(t, s, clk, c.sess, at(100+i))
+			}
 			s.Read(c.sess, at(7), rev(5, `{"a":1}`), s.Epoch())
 			b, _ := s.Take(ended(), c.sess, at(7), nil)
 			want(t, b, KindRead, 5)
@@ -147,8 +173,8 @@ func TestAfterTheStartWhatIsUnknownIsLost(t *testing.T) {
 func TestAfterTheStartNobodyIsABlindWriter(t *testing.T) {
 	c := &clock{t: time.Unix(1, 0)}
 	s := New(Options{Now: c.now})
-	for range 2 {
-		b := overwrite(t, s, pool, ref)
+	for i := range 2 * enoughBlind {
+		b := overwrite(t, s, pool, at(100+i/2))
 		wantLost(t, b, ReasonRestart) // and left no view: it may be a blind writer
 	}
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())

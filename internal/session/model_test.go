@@ -17,14 +17,13 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// model is a Store as simple as can be: no bound, no sharing, one list per session and document.
+// model is a Store as simple as can be: no bound, no sharing, no blind writers, one list per session and document.
 type model struct {
 	now     time.Duration
 	order   int
 	dropped map[string]int // by index: the moment of its last drop
 	moment  int
 	known   map[viewcache.Key]*modelEntry
-	blind   map[[2]any]time.Duration // until, by session and index
 	starts  map[string]time.Duration // of indices without writes
 	writes  map[string]bool
 }
@@ -42,6 +41,7 @@ type modelEntry struct {
 type modelBase struct {
 	n       int64 // -1: absent
 	view    bool
+	unread  bool   // its client has made the document without a look
 	body    string // "" unknown
 	stored  string
 	count   int
@@ -54,7 +54,7 @@ type modelBase struct {
 
 func newModel() *model {
 	return &model{
-		now: maxAge, dropped: map[string]int{}, known: map[viewcache.Key]*modelEntry{}, blind: map[[2]any]time.Duration{},
+		now: maxAge, dropped: map[string]int{}, known: map[viewcache.Key]*modelEntry{},
 		starts: map[string]time.Duration{}, writes: map[string]bool{},
 	}
 }
@@ -72,7 +72,7 @@ func (m *model) entry(k viewcache.Key) *modelEntry {
 		e = &modelEntry{epoch: m.moment}
 		m.known[k] = e
 	}
-	had := len(e.reads) > 0 || e.view != nil
+	had := len(e.reads) > 0 || e.view != nil && !e.view.unread
 	if e.epoch < m.dropped[k.Ref.Index] {
 		e.reads, e.view, e.epoch, e.newestRead, e.newestView = nil, nil, m.moment, 0, 0
 		if had {
@@ -91,11 +91,6 @@ func (m *model) entry(k viewcache.Key) *modelEntry {
 	return e
 }
 
-func (m *model) isBlind(k viewcache.Key) bool {
-	until, ok := m.blind[[2]any{k.Session, k.Ref.Index}]
-	return ok && m.now < until
-}
-
 func (m *model) keeps(index string) bool {
 	if m.writes[index] {
 		return true
@@ -107,10 +102,6 @@ func (m *model) keeps(index string) bool {
 }
 
 func (m *model) read(k viewcache.Key, n int64, body string, at int) {
-	if m.isBlind(k) {
-		m.lose(m.entry(k), ReasonBlind)
-		return
-	}
 	if body != "" && !m.keeps(k.Ref.Index) {
 		body = ""
 	}
@@ -141,9 +132,6 @@ func (m *model) read(k viewcache.Key, n int64, body string, at int) {
 
 // take returns the base, or false where it has to wait.
 func (m *model) take(k viewcache.Key, sent string) (modelBase, bool) {
-	if m.isBlind(k) {
-		return modelBase{n: -1, kind: KindNone, reason: ReasonBlind}, true
-	}
 	e := m.entry(k)
 	b := modelBase{n: -1, kind: KindNone}
 	switch {
@@ -250,7 +238,7 @@ func modelDistance(b modelBase, sent string) (dist, bool) {
 }
 
 func (m *model) endPending(e *modelEntry, b modelBase, k viewcache.Key) bool {
-	if b.kind == KindNone && !k.Session.IsNamed() || b.reason == ReasonBlind && b.kind == KindNone {
+	if b.kind == KindNone && !k.Session.IsNamed() {
 		return false
 	}
 	reads := !b.view && (b.kind == KindRead || b.kind == KindAbsent)
@@ -298,11 +286,9 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 		m.writes[k.Ref.Index] = true
 	}
 	e := m.entry(k)
-	if b.kind == KindNone && !k.Session.IsNamed() && !created && n >= 0 && !(b.reason == ReasonBlind && b.several) {
-		m.blind[[2]any{k.Session, k.Ref.Index}] = m.now + maxAge
-	}
+	unread := b.kind == KindNone && !k.Session.IsNamed() && created && n >= 0 && m.keeps(k.Ref.Index)
 	e.marker = ReasonNone
-	if !m.endPending(e, b, k) {
+	if !m.endPending(e, b, k) && !unread {
 		return
 	}
 	if n >= 0 && !m.keeps(k.Ref.Index) {
@@ -314,7 +300,7 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 	}
 	m.order++
 	e.newestView = m.order
-	e.view = &modelBase{view: true, n: n, body: sent, stored: stored, order: m.order, at: m.now}
+	e.view = &modelBase{view: true, unread: unread, n: n, body: sent, stored: stored, order: m.order, at: m.now}
 }
 
 // open is a write in flight, in the store and in the model.
@@ -423,9 +409,6 @@ func (w *world) take(t *rapid.T) {
 		t.Fatalf("store %v %v %v %q %q ambiguous %v, model %+v",
 			got.Kind, got.Reason, got.Numbers, got.View, got.Stored, got.Ambiguous, want)
 	}
-	if want.reason == ReasonBlind && want.kind == KindNone {
-		want.several = w.knows(k) // whether this write proves anything
-	}
 	w.opens = append(w.opens, open{k: k, base: got, model: want, since: w.m.moment})
 }
 
@@ -436,11 +419,6 @@ func either(r Reason) Reason {
 		return ReasonIndex
 	}
 	return r
-}
-
-func (w *world) knows(k viewcache.Key) bool {
-	e := w.m.entry(k)
-	return len(e.reads) > 0 || e.view != nil || e.marker != ReasonNone || len(e.flights) > 0
 }
 
 func (w *world) end(t *rapid.T) {

@@ -40,8 +40,11 @@ func newShard(s *Store, bound int64) *shard {
 // startPending counts the write of c as in flight, until endPending. The strings of c's key are the store's own.
 func (sh *shard) startPending(c *claim) { c.pending = sh.pending.Start(c.key, c.departure()) }
 
-// endPending counts c's write as no longer in flight. It returns the repeat that waits for it; nil if there is none.
+// endPending counts c's write as no longer in flight, if it was. It returns the repeat that waits for it; nil if there is none.
 func (sh *shard) endPending(c *claim) *repeat.Attempt {
+	if c.pending == nil {
+		return nil
+	}
 	return sh.pending.End(c.pending, c.key, c.departure())
 }
 

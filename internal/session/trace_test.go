@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
@@ -209,14 +208,12 @@ func TestTracesWithoutReadsAndReadsWithoutWritesAreBounded(t *testing.T) {
 // A job that overwrites what it hasn't read makes its session blind; a trace that has read the document isn't.
 func TestATraceThatReadsIsNoBlindWriter(t *testing.T) {
 	s, _ := newTest(t)
-	other := doc.Ref{Index: "shop", ID: "2"}
-	b, _ := s.Take(ended(), pool, other, []byte(`{}`))
-	b.Commit(Ack{Stored: rev(3, `{}`), Sent: []byte(`{}`)})
+	overwriteMany(t, s, pool)
 	s.Read(in(1), ref, rev(5, `{"n":5}`), s.Epoch())
 	if b := take(t, s, pool, `{"n":6}`); b.Reason != ReasonBlind {
 		t.Errorf("%v %v", b.Kind, b.Reason)
 	}
-	b = take(t, s, in(1), `{"n":6}`)
+	b := take(t, s, in(1), `{"n":6}`)
 	want(t, b, KindRead, 5)
 	b.Release()
 }

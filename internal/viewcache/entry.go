@@ -165,6 +165,7 @@ type View struct {
 	Difference bool // other bytes were stored than were sent
 
 	FromNothing bool // the write was made by a client that had found no document
+	Unread      bool // the write was made by a client that hasn't looked: a job that only writes misses nothing if the view is forgotten
 
 	Contradiction bool // a later answer without numbers has shown the client another document
 	Failure       bool // after that, a write with this base has failed
@@ -266,6 +267,9 @@ func (e *Entry) IsNewestRead() bool {
 
 // Empty reports whether the entry has neither reads nor a view. It may still have a history.
 func (e *Entry) Empty() bool { return len(e.Reads) == 0 && !e.View.Set }
+
+// hasSeen reports whether the session's clients would miss what is in the entry.
+func (e *Entry) hasSeen() bool { return len(e.Reads) > 0 || e.View.Set && !e.View.Unread }
 
 // maxSpent bounds how many of these bases are kept.
 const maxSpent = 16

@@ -113,7 +113,7 @@ func (m *Memory) use(e *Entry, gone indexstate.Epoch, now int64) *Entry {
 	}
 	e.Touched = now
 	e.touch()
-	known := !e.Empty()
+	known := e.hasSeen()
 	for i := len(e.Reads) - 1; i >= 0; i-- {
 		if now-e.Reads[i].At >= m.o.MaxAge {
 			m.RemoveRead(e, i)
@@ -335,7 +335,7 @@ func (m *Memory) limit(e *Entry) {
 // Forget removes the entry. If there is, or was, anything in it, Forget leaves a marker with the reason.
 func (m *Memory) Forget(e *Entry, why Reason) {
 	was, from := e.Lost, e.holder.client.Network
-	if !e.Empty() {
+	if e.hasSeen() {
 		was = why
 		if why == Evicted {
 			m.evicted++

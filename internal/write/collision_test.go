@@ -96,8 +96,10 @@ func TestWhoOverwritesWhatItNeverReadIsTold(t *testing.T) {
 	if m.bare != 0 {
 		t.Error("one who makes a document is told of")
 	}
-	has(t, w.stranger().save("1", `{"n":2}`), 200, "passed")
-	has(t, w.stranger().save("1", `{"n":3}`), 200, "passed")
+	has(t, w.stranger().save("1", `{"n":2}`), 200, "guarded;attempts=1;base=view")
+	w.put("2", `{"n":1}`)
+	has(t, w.stranger().save("2", `{"n":2}`), 200, "passed")
+	has(t, w.stranger().save("2", `{"n":3}`), 200, "passed")
 	if m.bare != 2 {
 		t.Errorf("%d writes without a base, want 2", m.bare)
 	}
