@@ -16,6 +16,7 @@ type Input struct {
 	Reads          []Read // outstanding, oldest first
 	View           *View  // what the session wrote last; nil: nothing, or it is reserved
 	Past           bool   // there is a history, in which the base may be, too
+	Shared         bool   // several clients of the session are known to work on the document
 	InFlight       bool   // there are writes whose base is reserved
 	ReadsOfEarlier bool   // a read is reserved for a write that came earlier
 	OthersWait     bool   // writes that came earlier wait for a base
@@ -129,9 +130,9 @@ func chooseFromSession(k *Input, r *Request) Decision {
 		return Decision{Action: RankAll, Read: len(reads)}
 	case k.OthersWait:
 		return Decision{Action: WaitForBase}
-	case v != nil && r.Repeat == SameSent && !v.is(r) && k.Past:
-		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat. Without a
-		// history, nothing shows that there are others: a client that is alone often sets a document back to what it was.
+	case v != nil && r.Repeat == SameSent && !v.is(r) && k.Shared:
+		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat. If nothing
+		// shows that there are others, it is none: a client that is alone often sets a document back to what it was.
 		return Decision{Action: TakeSent, Ambiguous: true}
 	case v != nil && k.Past:
 		return Decision{Action: RankAll}

@@ -86,7 +86,7 @@ func TestChoose(t *testing.T) {
 		}},
 		{"a write of bytes that the session sent before", Request{Before: all, Sent: []byte(sent), Repeat: SameSent}, []rule{
 			{"a read is there, so it is an equal change", Input{Reads: reads(readOf(5))}, nil, theRead(0)},
-			{"only the view of another client is there", Input{View: viewOf(5, "other"), Past: true}, nil, ambiguous(theSent)},
+			{"only the view of another client is there", Input{View: viewOf(5, "other"), Past: true, Shared: true}, nil, ambiguous(theSent)},
 			{"nothing shows that there are others, so it sets the document back", Input{View: viewOf(5, "other")}, nil, theView},
 			{"the view is what is sent", Input{View: viewOf(5, sent)}, nil, theView},
 		}},

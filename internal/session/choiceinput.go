@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"optimist/internal/choice"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
@@ -12,7 +14,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	k.OthersWait = f.OthersWait(t.attempt)
 	var r repeat.History
 	if e != nil {
-		k.Reads, k.Past, r = t.sh.choiceReads(e), len(e.Past) > 0, e.Repeats
+		k.Reads, k.Past, k.Shared, r = t.sh.choiceReads(e), t.mayBePast(e), e.Shared, e.Repeats
 		if e.View.Set {
 			k.View = t.sh.choiceView(&e.View)
 		}
@@ -36,6 +38,13 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 		t.Doubt = &n
 	}
 	return k
+}
+
+// mayBePast reports whether the base may be in the history. While nothing shows that several clients are at work, it isn't there for a
+// part, and not if the write sets the document back to what it was, as a client that is alone does.
+func (t *selection) mayBePast(e *viewcache.Entry) bool {
+	setsBack := func(p viewcache.Past) bool { return viewcache.Same(p.SentBody.Bytes(), t.Sent) }
+	return len(e.Past) > 0 && (e.Shared || t.Sent != nil && t.On == nil && !slices.ContainsFunc(e.Past, setsBack))
 }
 
 // choiceReads returns the entry's outstanding reads for choice.Choose. They are valid until the shard is unlocked.

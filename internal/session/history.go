@@ -34,14 +34,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	}
 	t.crowd = e.Crowd
 	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.program) })
-	list := make([]candidate, 0, len(reads)+len(e.Past)+1)
-	for i := range e.Past {
-		if p := &e.Past[i]; p.Order <= t.Before {
-			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.inTrace
-			list = append(list, c)
-		}
-	}
+	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
 		c.Spent = t.On != nil && reads[i].Spent // a whole document may be another client's, which has this read in hand
@@ -49,7 +42,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		c.Foreign = own && reads[i].IsOfOthers(t.program)
 		list = append(list, c)
 	}
-	if v := &e.View; v.Set && (e.Shared || v.Absent) {
+	if v := &e.View; v.Set && (e.Shared || v.Absent || len(reads) == 0) {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.inTrace
 		list = append(list, c)
@@ -75,6 +68,22 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
 	})
 	return cs
+}
+
+// pastCandidates returns those of the history, in a list with room for more.
+func (t *selection) pastCandidates(e *viewcache.Entry, more int) []candidate {
+	list := make([]candidate, 0, len(e.Past)+more)
+	if !t.mayBePast(e) {
+		return list
+	}
+	for i := range e.Past {
+		if p := &e.Past[i]; p.Order <= t.Before {
+			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
+			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.inTrace
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // rank finds the likeliest candidate, and takes it if it is still there. The lock isn't held while candidates are compared.
@@ -108,7 +117,8 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 		t.sh.KeepDigests(e, bodies, digests)
 	}
 	c := cs[likeliest.Best]
-	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous}
+	// A client that is alone and reads before it writes has a base that is certain.
+	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous && (c.action != choice.TakeRead || e.Shared)}
 	switch c.action {
 	case choice.TakeRead:
 		d.Read = viewcache.Find(e.Reads, c.Numbers)
@@ -124,6 +134,7 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 		return false
 	}
 	if !t.s.dryRun {
+		e.Shared = e.Shared || c.action == choice.TakePast // the view is another client's
 		t.learn(e, &likeliest)
 	}
 	t.reserve(e, d, b)

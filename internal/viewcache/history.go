@@ -9,11 +9,15 @@ import (
 // If several clients share an inferred session, its entry keeps a history: revisions that were read or written, and that no client is
 // known to hold any more. The history shows the changes of each client. And its revisions may be bases: a client may write again from
 // memory, or its read may have been taken for another client's.
+//
+// Before anything shows that there are several clients, the history is short. It has what the session wrote, if the next write was made
+// from a read: the client that wrote it may be another one, and may still have it in hand.
 
-// MaxPast bounds the history, and maxPastReads the reads in it.
+// MaxPast bounds the history, and maxPastReads the reads in it. maxUnshared bounds the history of a session that may be one client.
 const (
 	MaxPast      = 64
 	maxPastReads = 16
+	maxUnshared  = 2
 )
 
 // RetireRead removes a read that was written from. If several clients share the session, the history keeps it.
@@ -27,9 +31,17 @@ func (m *Memory) RetireRead(e *Entry, i int) {
 	m.RemoveRead(e, i)
 }
 
-// RetireView removes the session's own view. If several clients share the session, the history keeps it.
-func (m *Memory) RetireView(e *Entry) {
-	if v := &e.View; e.Shared && v.Set && v.SentBody != nil && v.StoredBody != nil {
+// RetireView removes the session's own view, which a write is made from. If several clients share the session, the history keeps it.
+func (m *Memory) RetireView(e *Entry) { m.retireView(e, e.Shared) }
+
+// replaceView removes the session's own view, because the session has written from something else. The history keeps it if several clients
+// may share the session.
+func (m *Memory) replaceView(e *Entry) {
+	m.retireView(e, !e.Key.Session.IsNamed() && !e.Key.Session.IsOfHolder())
+}
+
+func (m *Memory) retireView(e *Entry, keep bool) {
+	if v := &e.View; keep && v.Set && v.SentBody != nil && v.StoredBody != nil {
 		m.Ref(e, v.StoredBody)
 		if v.SentBody == v.StoredBody {
 			v.SentBody.refs++ // see freeBoth
@@ -47,6 +59,10 @@ func (m *Memory) retire(e *Entry, p Past) {
 		m.forgetPast(e, i)
 	}
 	e.Past = append(e.Past, p)
+	most := MaxPast
+	if !e.Shared {
+		most = maxUnshared
+	}
 	all, reads, size := 0, 0, int64(0)
 	for i := len(e.Past) - 1; i >= 0; i-- {
 		p := &e.Past[i]
@@ -54,7 +70,7 @@ func (m *Memory) retire(e *Entry, p Past) {
 		if !p.Written {
 			reads++
 		}
-		if all++; !p.Written && reads > maxPastReads || all > MaxPast || size > m.maxBody/2 {
+		if all++; !p.Written && reads > maxPastReads || all > most || size > m.maxBody/2 {
 			all--
 			m.forgetPast(e, i)
 		}

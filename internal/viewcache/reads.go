@@ -78,7 +78,7 @@ func (m *Memory) GiveBack(e *Entry, s Sight, data []byte, t identity.Trace, spen
 // See makes v the entry's view. If v has no Order yet, it becomes the newest. See keeps stored and sent themselves, and no copies: nobody
 // else may change them.
 func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
-	m.RetireView(e)
+	m.replaceView(e)
 	v.Set, v.StoredBody, v.SentBody = true, nil, nil
 	if v.Order == 0 {
 		m.Order++
