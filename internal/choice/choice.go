@@ -151,12 +151,10 @@ func (k *Input) maybeNew(r *Request) bool {
 	return k.View != nil && k.View.Absent && k.View.Order > k.Reads[len(k.Reads)-1].Order && !r.Named && r.Sent != nil && r.On == nil
 }
 
-// chooseGiven decides for a write whose client names the numbers itself.
+// chooseExplicit decides for a write whose client names the numbers itself. If they are outstanding, the write takes that read, though the
+// client may have the numbers from an answer, and something else in hand.
 func chooseExplicit(k *Input, r *Request) Decision {
-	read := -1
-	if r.Served || !r.OfAnswer {
-		read = find(k.Reads, r.Explicit)
-	}
+	read := find(k.Reads, r.Explicit)
 	var v *View
 	if read < 0 && k.View.named(r) && (!r.Thread || !k.InFlight) { // what is in flight may have been made from the same revision
 		v = k.View
@@ -168,7 +166,7 @@ func chooseExplicit(k *Input, r *Request) Decision {
 	case doubt:
 		return d
 	case read >= 0:
-		return Decision{Action: TakeRead, Read: read} // even if an answer named its numbers, too: who has read it means what it read
+		return Decision{Action: TakeRead, Read: read, Ambiguous: r.MayBeOfAnswer()}
 	case r.Thread && k.OthersWait:
 		return Decision{Action: WaitForBase}
 	case v != nil:
@@ -179,6 +177,9 @@ func chooseExplicit(k *Input, r *Request) Decision {
 		return Decision{Action: TakeExplicit}
 	}
 }
+
+// MayBeOfAnswer reports whether the client may have the numbers that it names from an answer, which something else was sent for.
+func (r *Request) MayBeOfAnswer() bool { return r.OfAnswer && !r.Served }
 
 // inDoubt decides for a write that was sent before, with an unknown result: it has the same base, and isn't merged.
 func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {

@@ -109,7 +109,8 @@ func TestChoose(t *testing.T) {
 			{"the view is of a delete", Input{View: &View{Absent: true}}, nil, theGiven},
 		}},
 		{"numbers that may be a revision's or an answer's", Request{Explicit: num(5), OfAnswer: true}, []rule{
-			{"they were read, maybe by another client", Input{Reads: reads(readOf(5))}, nil, theGiven},
+			{"nobody has read them", Input{Reads: reads(readOf(6))}, nil, theGiven},
+			{"they were read, maybe by another client", Input{Reads: reads(readOf(5))}, nil, ambiguous(theRead(0))},
 			{"they are known to be those of a revision", Input{Reads: reads(readOf(5))}, func(r *Request) { r.Served = true }, theRead(0)},
 		}},
 		{"a write that names numbers, in a named session", Request{Explicit: num(5), Named: true, Sent: []byte(sent)}, []rule{

@@ -38,7 +38,9 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
 	case d.Action == choice.TakeRead && t.Named && !t.Explicit.Known():
 		return viewcache.Newer(e.View.Numbers, e.Reads[d.Read].Numbers)
-	case t.Named || t.Explicit.Known() || t.after != nil:
+	case t.Explicit.Known():
+		return t.MayBeOfAnswer()
+	case t.Named || t.after != nil:
 		return false
 	case !t.traced || d.Action != choice.TakeRead:
 		return true

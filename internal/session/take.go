@@ -32,7 +32,7 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 //
 // The numbers may also be those in the answer to the session's last write. In a named session the base is the view then, with the
 // numbers of what was stored. In an inferred session another client may have read the revision of these numbers, and nobody can tell
-// which of the two writes: the base is KindExplicit without a body.
+// which of the two writes. If such a read is outstanding, it is the base, and ambiguous. Else the base is KindExplicit without a body.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.selection(sess, ref, sent)
 	t.Explicit = n
