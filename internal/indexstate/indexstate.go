@@ -26,6 +26,10 @@ const MaxIndices = 4096
 // maxCells is how many cells there are for further indices. They are made when they are needed.
 const maxCells = 1024
 
+// writerAge is for how long somebody is known to write in an index. People search, and save, on the next day again: what they find is then
+// a base from the first search on.
+const writerAge = 24 * time.Hour
+
 // Epoch is a moment, by which incarnations of indices are told apart.
 type Epoch uint64
 
@@ -445,16 +449,13 @@ func (ix Index[W]) KeepsBodies(now int64) bool {
 func (ix Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 
 // WroteBlindly notes that w has overwritten a document that it hasn't read. If that is what w mostly does, it is a blind writer until it
-// hasn't done so for maxAge. It doesn't count if w has searched the index, or one with an unknown name: "". In indices beyond MaxIndices
-// nobody counts as blind.
+// hasn't done so for maxAge. It doesn't count if w has searched the index. In indices beyond MaxIndices nobody counts as blind.
 func (ix Index[W]) WroteBlindly(w W, document uint64, now int64) {
 	if ix.shared {
 		return
 	}
-	for _, seen := range [...]*state[W]{ix.state, ix.in.cell(ix.key.name), ix.in.Index("", Owner{}, now).state} {
-		if seen.searchers.has(w, now) {
-			return
-		}
+	if ix.HasSearched(w, now) {
+		return
 	}
 	ix.blind.add(w, document, now, ix.in.maxAge)
 }
@@ -462,14 +463,26 @@ func (ix Index[W]) WroteBlindly(w W, document uint64, now int64) {
 // WroteKnown notes that w has written a document that it had read or written before.
 func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.remove(w, now) }
 
-// WroteBy notes that w writes in the index, for the age of what is known.
-func (ix Index[W]) WroteBy(w W, now int64) { ix.writers.add(w, now, ix.in.maxAge) }
+// WroteBy notes that w writes in the index. That is known for writerAge, or for the age of all else that is known, if that is longer.
+func (ix Index[W]) WroteBy(w W, now int64) {
+	ix.writers.add(w, now, max(ix.in.maxAge, int64(writerAge)))
+}
 
 // IsWriter reports whether w writes in the index.
 func (ix Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }
 
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }
+
+// HasSearched reports whether w has seen documents of the index of which nothing is known, or of one with an unknown name: "".
+func (ix Index[W]) HasSearched(w W, now int64) bool {
+	for _, seen := range [...]*state[W]{ix.state, ix.in.cell(ix.key.name), ix.in.Index("", Owner{}, now).state} {
+		if seen.searchers.has(w, now) {
+			return true
+		}
+	}
+	return false
+}
 
 // Traced notes a write of the owner, which comes from a network, and of which content shows whether its trace tells its base.
 func (ix Index[W]) Traced(from identity.Network, tells bool) {

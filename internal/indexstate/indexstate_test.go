@@ -3,6 +3,7 @@ package indexstate
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // overwrites has a session overwrite so many documents blindly.
@@ -108,8 +109,8 @@ func TestMadeUpClientsHaveNobodyForgotten(t *testing.T) {
 	if overwrites(ix, honest, enoughBlind, 3); ix.IsBlind(honest, 4) {
 		t.Error("one who has searched is blind")
 	}
-	if ix.IsWriter(honest, 1002) {
-		t.Error("a writer is one for longer than anything is known")
+	if ix.IsWriter(honest, 2+int64(writerAge)) {
+		t.Error("a writer is one for longer than it is known to be")
 	}
 }
 
@@ -127,16 +128,21 @@ func TestWhoHasSearchedWritesNothingBlindly(t *testing.T) {
 	}
 }
 
-func TestAWriterIsOneForTheAgeOfWhatIsKnown(t *testing.T) {
-	ix := New[int](1000).Index("shop", Owner{}, 0)
-	ix.WroteBy(1, 1)
-	for _, now := range []int64{500, 999, 1400} { // it goes on
-		if ix.WroteBy(1, now); !ix.IsWriter(1, now+1) || ix.IsWriter(2, now+1) {
-			t.Error(now)
+func TestAWriterIsOneForADayAndForTheAgeOfWhatIsKnown(t *testing.T) {
+	for _, maxAge := range []time.Duration{1000, 100 * time.Hour} {
+		ix := New[int](maxAge).Index("shop", Owner{}, 0)
+		age := int64(max(maxAge, writerAge))
+		ix.WroteBy(1, 1)
+		last := int64(0)
+		for _, now := range []int64{age / 2, age - 1, age + age*2/5} { // it goes on
+			if ix.WroteBy(1, now); !ix.IsWriter(1, now+1) || ix.IsWriter(2, now+1) {
+				t.Error(now)
+			}
+			last = now
 		}
-	}
-	if !ix.IsWriter(1, 2399) || ix.IsWriter(1, 2400) {
-		t.Error("it is one for another time")
+		if !ix.IsWriter(1, last+age-1) || ix.IsWriter(1, last+age) {
+			t.Error("it is one for another time")
+		}
 	}
 }
 

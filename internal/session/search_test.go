@@ -1,6 +1,9 @@
 package session
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A client that writes, searches before the refresh, and is refused looks again. It finds the same, and writes from that.
 func TestWhoIsRefusedAndFindsTheSameAgainWritesFromIt(t *testing.T) {
@@ -48,5 +51,36 @@ func TestWhatIsShownWithoutNumbersLeavesTheGuard(t *testing.T) {
 	b := take(t, s, one, `{"a":8}`)
 	if want(t, b, KindRead, 9); b.Unclear || b.Guessed {
 		t.Errorf("%+v", b)
+	}
+}
+
+// Two clients search before anybody is known to write, and then save what they have found. The second has not seen what the first wrote.
+func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
+	s, c := newTest(t)
+	if s.WatchesSearches(pool, "shop") {
+		t.Error("nobody writes there")
+	}
+	save := func(n int64, ambiguous bool) {
+		t.Helper()
+		b := take(t, s, pool, `{"a":2}`)
+		if want(t, b, KindView, n); b.Ambiguous != ambiguous {
+			t.Errorf("ambiguous: %v", b.Ambiguous)
+		}
+		commit(b, n+1, `{"a":2}`)
+	}
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	commit(take(t, s, pool, `{"a":1,"b":1}`), 6, `{"a":1,"b":1}`)
+	save(6, true)
+	c.advance(maxAge - 1)
+	save(7, true)
+	c.advance(1)
+	save(8, false) // what they found is too old
+	c.advance(2 * maxAge)
+	if !s.WatchesSearches(pool, "shop") {
+		t.Error("it isn't known any more that clients write there")
+	}
+	c.advance(24 * time.Hour)
+	if s.WatchesSearches(pool, "shop") {
+		t.Error("it is known for longer than a day")
 	}
 }
