@@ -10,9 +10,11 @@ import (
 
 // Guessing returns the Merger with the same strategies for bases that the client has not named. If the base is older than the revision
 // that the client has seen, other clients' changes look like the client's own: an echo. Each echo that counts makes the next one larger.
-// So additions that both sides seem to share count twice only within bounds: one entry of a list; of a number, a step in proportion to
-// what both sides of earlier merges had in common. The rest counts once, and the Result says so. The Result also says so if the guess is
-// that the client found no document: a value that it sent may be a default, and not a change.
+// So what both sides seem to have added counts as their entries show it, in the whole document: see sight. Nothing is an echo if the client
+// has none of what others have put in. All of it is one if it has several of their entries, or an id that one of them has made up.
+// Otherwise it counts twice within bounds: one entry of a list; of a number, a step in proportion to what both sides of earlier merges had
+// in common. The rest counts once, and the Result says so. The Result also says so if the guess is that the client found no document: a
+// value that it sent may be a default, and not a change.
 //
 // It always returns the same Merger. That one remembers how far numbers were moved, for the path of each rule.
 func (m *Merger) Guessing() *Merger {
@@ -86,24 +88,24 @@ func (r *run) sum(from, to, now tree.Decimal, sc scope) tree.Decimal {
 	if echo.Sign() == 0 {
 		return now.Add(step)
 	}
-	before := &r.steps[sc.rule]
-	if !before.isUsual(echo) {
+	before, seen := &r.steps[sc.rule], r.sight()
+	if seen == sawSome || seen == unclear && !before.isUsual(echo) {
 		step, r.echo = step.Add(echo.Neg()), true
 	}
-	if r.remembers {
+	if r.remembers && seen != sawSome {
 		before.remember(echo)
 	}
 	return now.Add(step)
 }
 
-// dropEchoes leaves out what the client has put in and others, too, where the base is a guess, and that is more than one element: two
-// clients may well put in the same, but hardly several times. The array is no longer then than with each element as often as current or
-// the client has it, and one.
+// dropEchoes leaves out what the client has put in and others, too, where the base is a guess, and that is more than one element, or the
+// document shows that the client has seen it: two clients may well put in the same, but hardly several times. The array is no longer then
+// than with each element as often as current or the client has it, and one.
 func (r *run) dropEchoes(e *edits) {
 	if r.steps == nil {
 		return
 	}
-	mark, ids := r.Ints.Mark(), &r.Table
+	mark, ids, seen := r.Ints.Mark(), &r.Table, r.sight()
 	defer r.Ints.Cut(mark)
 	ids.Reset(len(e.cur.B))
 	theirs, echoes := r.Ints.Alloc(len(e.cur.B)), r.Ints.Alloc(len(e.sent.B))[:0]
@@ -124,7 +126,7 @@ func (r *run) dropEchoes(e *edits) {
 			echoes = append(echoes, int32(x))
 		}
 	}
-	if len(echoes) <= 1 {
+	if len(echoes) == 0 || len(echoes) <= maxShared && seen != sawSome {
 		return
 	}
 	r.echo = true

@@ -17,6 +17,7 @@ type run struct {
 	steps                  []steps             // of the Merger
 	setter                 Setter              // of the Merger
 	remembers              bool                // what it meets, in steps
+	seen                   sight               // whether the client seems to have seen what others have put in
 	echo                   bool                // see Result
 	gone                   map[tree.Value]bool // see goes
 	overwritten, conflicts pathList
@@ -52,7 +53,7 @@ func (r *run) end() {
 	}
 	r.scopes = scopes{trail: r.trail[:0], states: r.states[:0]}
 	r.splicer = splicer{splices: r.splices[:0]}
-	r.observer, r.steps, r.setter, r.echo, r.gone = nil, nil, nil, false, nil
+	r.observer, r.steps, r.setter, r.seen, r.echo, r.gone = nil, nil, nil, unjudged, false, nil
 	r.overwritten, r.conflicts = pathList{}, pathList{}
 	runs.Put(r)
 }

@@ -130,7 +130,7 @@ func (m *mishaps) run(p *process) {
 
 // TestNothingRunsAway has clients of every habit write while everything goes wrong that has the proxy guess a wrong base: a sum stays near
 // what was added to it, and a list near what was put in. With no bounds on an echo, one run of nine leaves a document that has grown too
-// far. With them it is one of 40: a new process doesn't know yet which steps of a number are usual.
+// far. With them it is one of 100: a new process doesn't know yet which steps of a number are usual.
 func TestNothingRunsAway(t *testing.T) {
 	far := 0
 	for seed := range *runaways {

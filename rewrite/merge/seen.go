@@ -1,0 +1,131 @@
+package merge
+
+import (
+	"slices"
+
+	"optimist/rewrite/tree"
+)
+
+// sight is whether the client seems to have seen what others have put in since the base, although that is a guess.
+type sight uint8
+
+// The kinds of sight. All lists and sums of a document are merged by the same one.
+const (
+	unjudged   sight = iota
+	unclear          // it may have seen it or not: others have moved numbers, or have put in nothing, or one entry that the client has, too
+	sawNothing       // others have put in entries or members, and the client has none of these: nothing of its change is an echo
+	sawSome          // it has several new entries of a list that others have, too, or one whose id it can't have made up by itself, too
+)
+
+// sight judges it once for the whole document. It needs the workspace's table.
+func (r *run) sight() sight {
+	if r.seen == unjudged {
+		var c common
+		r.share(&c, r.base.Root(), r.sent.Root(), r.cur.Root())
+		r.seen = c.sight()
+	}
+	return r.seen
+}
+
+// common is what the client and others have both put in since the base, and what only others have.
+type common struct {
+	some   bool // something of both
+	echo   bool // so much of one list that two clients haven't put it in independently
+	others bool // something that only others have
+}
+
+func (c *common) sight() sight {
+	switch {
+	case c.echo:
+		return sawSome
+	case c.others && !c.some:
+		return sawNothing
+	}
+	return unclear
+}
+
+// share compares what the client and others have made of a value of the base, which may be missing.
+func (r *run) share(in *common, b, s, c tree.Value) {
+	k := c.Kind()
+	if !k.IsContainer() || s.Kind() != k || b.SameBytes(c) {
+		return
+	}
+	if b.Kind() != k {
+		b = tree.Value{}
+	}
+	if k == tree.Array {
+		r.shareList(in, b, s, c)
+		return
+	}
+	base, sent := b.Finder(), s.Finder()
+	for m := c.First(); m.Exists(); m = m.Next() {
+		switch bm, sm := base.Like(m), sent.Like(m); {
+		case !bm.Exists() && !sm.Exists():
+			in.others = true
+		case !bm.Exists() && sm.Equal(m):
+			in.some = true
+		case sm.Exists():
+			r.share(in, bm, sm, m)
+		}
+	}
+}
+
+// shareList compares what the client and others have put into a list. An entry that others have changed looks like one that they have put
+// in, and one that they have taken out. It may be as it was again, so it doesn't show what the client has seen: only what has made the list
+// longer counts, and entries with new ids.
+func (r *run) shareList(in *common, b, s, c tree.Value) {
+	mark, ids := r.Mark(), &r.Table
+	defer r.Cut(mark)
+	base, sent, cur := r.Elements(b), r.Elements(s), r.Elements(c)
+	total := len(base) + len(sent) + len(cur)
+	ids.Reset(total)
+	mine, theirs := r.Ints.Alloc(total), r.Ints.Alloc(total) // how many more of each than the base has
+	for _, e := range base {
+		id := ids.Number(e)
+		mine[id]--
+		theirs[id]--
+	}
+	for _, e := range sent {
+		mine[ids.Number(e)]++
+	}
+	for _, e := range cur {
+		theirs[ids.Number(e)]++
+	}
+	both := 0
+	for _, e := range cur {
+		id := ids.Number(e)
+		n := int(min(mine[id], theirs[id]))
+		if n <= 0 {
+			continue
+		}
+		mine[id] = 0
+		if both < maxIdentities && hasNewID(e, base) {
+			in.echo = true
+		}
+		both += n
+	}
+	longer := len(cur) - len(base)
+	in.some = in.some || both > 0
+	in.echo = in.echo || min(both, longer, len(sent)-len(base)) > maxShared
+	in.others = in.others || longer > both
+}
+
+// maxShared is how many equal entries two clients may put into one list independently.
+const maxShared = 1
+
+// madeUp are the names under which a program makes up an id for a new entry.
+var madeUp = []string{"id", "_id", "uuid", "guid", "key"}
+
+// hasNewID reports whether an entry has an id that a client has made up for it, because no entry of the base has that. Two clients don't
+// make up the same.
+func hasNewID(e tree.Value, base []tree.Value) bool {
+	if e.Kind() != tree.Object {
+		return false
+	}
+	for _, name := range madeUp {
+		if id := keyOf(e, name); id.Exists() {
+			return !slices.ContainsFunc(base, func(o tree.Value) bool { return o.Kind() == tree.Object && keyOf(o, name).Equal(id) })
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package merge
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What the client and others have put in says whether it has seen what they did. Then lists and sums are merged alike.
+func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
+	m := sums(t)
+	for range 8 { // other documents, with small steps
+		guessed(t, m, `{"n":0}`, `{"n":1}`, `{"n":1}`)
+	}
+	for name, c := range map[string]struct {
+		base, sent, current, want string
+		echo                      bool
+	}{
+		"it lacks the others' entry": {
+			`{"n":0,"tx":[]}`, `{"n":300,"tx":[{"id":"B"}]}`, `{"n":500,"tx":[{"id":"A"}]}`, `{"n":800,"tx":[{"id":"A"},{"id":"B"}]}`, false},
+		"it lacks the others' member": {
+			`{"n":0,"tx":{}}`, `{"n":300,"tx":{"b":1}}`, `{"n":500,"tx":{"a":1}}`, `{"n":800,"tx":{"a":1,"b":1}}`, false},
+		"nothing shows it": {`{"n":0}`, `{"n":300}`, `{"n":500}`, `{"n":500}`, true},
+		"it has one entry of two, and the rest of the number": {
+			`{"n":0,"tx":[]}`, `{"n":999,"tx":["A"]}`, `{"n":1000,"tx":["A","B"]}`, `{"n":1000,"tx":["A","B","A"]}`, true},
+		"it has two entries that others have, too: nothing of it counts twice": {
+			`{"n":0,"tx":[]}`, `{"n":2,"tx":["A","B"]}`, `{"n":2,"tx":["A","B"]}`, `{"n":2,"tx":["A","B"]}`, true},
+		"lines and their total agree": {
+			`{"log":[],"n":0,"who":[]}`, `{"log":["tea","pie"],"n":7,"who":["bert"]}`, `{"log":["tea","pie"],"n":7,"who":["anna"]}`,
+			`{"log":["tea","pie"],"n":7,"who":["anna","bert"]}`, true},
+		"it has the id that another has made up": {
+			`{"n":0,"tx":[{"id":"S"}]}`, `{"n":1,"tx":[{"id":"A","x":1},{"id":"S"}]}`, `{"n":1,"tx":[{"id":"A","x":1},{"id":"S"}]}`,
+			`{"n":1,"tx":[{"id":"A","x":1},{"id":"S"}]}`, true},
+		"it has that, and goes on": {
+			`{"n":0,"tx":[]}`, `{"n":2,"tx":[{"id":"A"},{"id":"B"}]}`, `{"n":1,"tx":[{"id":"A"}]}`, `{"n":2,"tx":[{"id":"A"},{"id":"B"}]}`, true},
+		"the entries have no ids": {
+			`{"n":0,"tx":[]}`, `{"n":1,"tx":[{"x":1}]}`, `{"n":1,"tx":[{"x":1}]}`, `{"n":2,"tx":[{"x":1},{"x":1}]}`, false},
+		"both have set the same in an entry": {
+			`{"n":0,"tx":[{"id":1,"x":0}]}`, `{"n":1,"tx":[{"id":1,"x":1}]}`, `{"n":1,"tx":[{"id":1,"x":1}]}`, `{"n":2,"tx":[{"id":1,"x":1}]}`, false},
+		"an entry that others have changed may be as it was again": {
+			`{"n":0,"tx":["off"]}`, `{"n":999,"tx":["off"]}`, `{"n":1000,"tx":["on"]}`, `{"n":1000,"tx":["on"]}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := guessed(t, m, c.base, c.sent, c.current); string(r.Doc) != c.want || r.Echo != c.echo {
+				t.Errorf("%s, echo %t; want %s, echo %t", r.Doc, r.Echo, c.want, c.echo)
+			}
+		})
+	}
+}
+
+// One id of each of a document's lists is enough.
+func TestARepeatCountsOnceInAllOfTheDocument(t *testing.T) {
+	m := sums(t)
+	sent := `{"log":[{"id":"A"}],"n":1,"tags":["red"]}`
+	if r := guessed(t, m, `{"log":[],"n":0,"tags":[]}`, sent, sent); string(r.Doc) != sent || !r.Echo {
+		t.Errorf("%s, echo %t", r.Doc, r.Echo)
+	}
+}
+
+func BenchmarkAGuessedBase(b *testing.B) {
+	m := sums(b).Guessing()
+	entries := ""
+	for i := range 100 {
+		entries += fmt.Sprintf(`{"id":"t%d","amount":%d},`, i, i)
+	}
+	doc := func(n int, id string) []byte { return fmt.Appendf(nil, `{"log":[%s{"id":%q}],"n":%d}`, entries, id, n) }
+	base, sent, current := doc(0, "S"), doc(300, "A"), doc(500, "B")
+	for b.Loop() {
+		if _, err := m.Merge(base, sent, current); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
