@@ -10,12 +10,15 @@ import (
 //
 //	the client would have put in                         the price, and why the change is unlikely
 //	  content of an older candidate                        twice its weight: others removed it, and the client hasn't seen that (undo)
+//	  content of the newest, which that has elsewhere      the weight of the latter: the client has moved it from there
 //	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
 //	  keys that others put in, with other values           nothing: documents of one kind have them
 //	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
 //	  an object, a list or a text                          the weight of that alone, however much is in it
 //	  content that a newer candidate lacks, too            an eighth of its weight: two clients may take the same job out of a queue
+//	  the same, and the newest has it elsewhere            its weight, times movedOn: the client has moved it on from there, see move.go
+//	  content that it put in elsewhere                     an eighth of its weight: the client has moved it
 //	  any other content                                    its weight: it is likelier that the client has never seen it
 //	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
 //	  entries at one end, and put others in at the other   dropping, however many entries: see list.go
@@ -143,7 +146,7 @@ func (w *weighing) compareMembers(theirs *Digest) {
 		case i < len(a) && j < len(b) && a[i].place == b[j].place:
 			found[i].key, w.moved[i] = w.at, true
 			w.verdicts[w.at].replaced += int(b[j].weight)
-			w.add(change{a[i].kind, w.at, int32(i), sets, 0}, step(a[i].place, b[j].value))
+			w.add(change{place: a[i].kind, candidate: w.at, index: int32(i), effect: sets}, step(a[i].place, b[j].value))
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && a[i].place < b[j].place:
 			w.addMember(i)
@@ -211,6 +214,7 @@ func (w *weighing) judgeChanges(creation int32) {
 		v := &w.verdicts[k]
 		changes := w.changes[v.from:v.to]
 		w.findFilled(changes)
+		w.findMoves(int32(k), changes)
 		for i := range changes {
 			c := &changes[i]
 			if c.effect == drops {
@@ -225,7 +229,7 @@ func (w *weighing) judgeChanges(creation int32) {
 				v.price += priceOf(w.slots[c.index].oldest, c.candidate, 2*int(c.weight), int(c.weight))
 			case c.effect == puts && v.first && c.weight == weightOfWords && w.parts[c.index] == creation:
 			case c.effect == puts:
-				v.price += priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
+				v.price += w.priceOfPart(c)
 			default:
 				if w.mine.members[c.index].time {
 					v.times++
@@ -268,20 +272,30 @@ func priceOf(oldest, candidate int32, undo, echo int) int {
 	return echo
 }
 
+// priceOfPart returns the price of a part that the client would have put in.
+func (w *weighing) priceOfPart(c *change) int {
+	price := priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
+	return price + w.priceOfSeen(w.mine.parts[c.index].spot())
+}
+
 // priceOfMember returns the price of a member that the client would have put in, or set to another value.
 func (w *weighing) priceOfMember(c *change) int {
 	weight := int(w.weights[c.index])
 	undo, echo := 2*weight, weight
 	m, o := &w.mine.members[c.index], w.members[c.index]
+	seen := 0
+	if c.effect == adds {
+		seen = w.priceOfSeen(m.spot())
+	}
 	if c.effect == adds && o.key != none {
 		if o.value == none || m.container {
-			return 0 // others have put in the key, with another value
+			return seen // others have put in the key, with another value
 		}
 		if v := &w.verdicts[c.candidate]; !v.absent || v.first { // the new document is of the same kind as the one that is gone
 			undo, echo = undo+2*int(m.key), echo+int(m.key)
 		}
 	}
-	return priceOf(o.value, c.candidate, undo, echo)
+	return seen + priceOf(o.value, c.candidate, undo, echo)
 }
 
 // dropping is the price of dropping entries at one end of a list, and putting others in at the other end.
@@ -296,8 +310,12 @@ func (w *weighing) priceOfTaking(c *change) int {
 	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
 		price *= replacing
 	}
-	if w.removed.newest[c.index] < w.newest && c.candidate < w.newest {
-		price = (price + 7) / 8
+	lacked := w.removed.newest[c.index] < w.newest && c.candidate < w.newest
+	switch heavy := c.weight > weightOfWords; {
+	case heavy && lacked && w.isMovedOn(c):
+		return movedOn * price
+	case lacked, heavy && w.isMoved(c):
+		return (price + 7) / 8
 	}
 	return price
 }

@@ -187,7 +187,8 @@ func (w *weighing) compareFixed(theirs *Digest) {
 			case e.hash == mine[k].hash:
 				s.oldest = w.at
 			default:
-				w.add(change{f.place, w.at, int32(f.from + k), fills, s.weight}, step(step(f.place, uint64(k)), e.hash)) //nolint:gosec // few
+				c := change{place: f.place, candidate: w.at, index: int32(f.from + k), effect: fills, weight: s.weight} //nolint:gosec // few
+				w.add(c, step(step(f.place, uint64(k)), e.hash))
 			}
 		}
 	}

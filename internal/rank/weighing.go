@@ -23,11 +23,13 @@ type weighing struct {
 	numbers []*number // its value in the candidate; nil: there is none
 	moves   []move    // how far it was moved from each revision to the next, without the moves by 0
 
-	removed table      // which candidates have the content that mine lacks
-	words   vocabulary // of one member
-	touches []touched  // of one candidate
-	fixed   []fixed
-	slots   []slot // of all fixed lists
+	puttings []spotOf   // where the client would have put something
+	since    []change   // what it would have taken out of the newest candidate only
+	removed  table      // which candidates have the content that mine lacks
+	words    vocabulary // of one member
+	touches  []touched  // of one candidate
+	fixed    []fixed
+	slots    []slot // of all fixed lists
 
 	// For one candidate.
 	filled  []uint64 // places of lists into which the client would have put something
@@ -69,7 +71,8 @@ type change struct {
 	candidate int32
 	index     int32 // which of mine's members or parts; if something was taken out, its index in weighing.removed
 	effect    effect
-	weight    uint8 // of the part or the entry of a list, or of what was taken out
+	weight    uint8  // of the part or the entry of a list, or of what was taken out
+	from      spotOf // what was taken out
 }
 
 // effect is what a change does.
@@ -127,13 +130,14 @@ func (w *weighing) putPart(i int) {
 	if w.isFixed(p.place) {
 		return
 	}
-	w.add(change{p.place, w.at, int32(i), puts, p.weight}, p.hash) //nolint:gosec // bounded by maxValues
+	c := change{place: p.place, candidate: w.at, index: int32(i), effect: puts, weight: p.weight} //nolint:gosec // bounded by maxValues
+	w.add(c, p.hash)
 }
 
 // addMember adds a change: the client added mine's i-th member.
 func (w *weighing) addMember(i int) {
 	m := &w.mine.members[i]
-	c := change{m.kind, w.at, int32(i), adds, 0} //nolint:gosec // bounded by maxValues
+	c := change{place: m.kind, candidate: w.at, index: int32(i), effect: adds} //nolint:gosec // bounded by maxValues
 	if m.entry {
 		c.place, c.weight = m.parent, maxWeight
 	}
@@ -150,28 +154,30 @@ func (w *weighing) takeMember(m *member) {
 	case m.entry:
 		place, weight = m.parent, maxWeight
 	}
-	w.take(m.place, place, w.weightWithout(m.parent, weight))
+	w.take(m.place, change{place: place, weight: w.weightWithout(m.parent, weight), from: m.spot()})
 }
 
 // takePart adds a change: the client removed the part.
 func (w *weighing) takePart(p *part, hash uint64, weight uint8) {
 	if !w.isFixed(p.place) {
-		w.take(hash, p.place, weight)
+		w.take(hash, change{place: p.place, weight: weight, from: p.spot()})
 	}
 }
 
 // take adds a change: the client removed the content with that hash, which mine lacks.
-func (w *weighing) take(hash, place uint64, weight uint8) {
-	if slices.Contains(w.sliding, place) {
+func (w *weighing) take(hash uint64, c change) {
+	c.candidate = w.at
+	if slices.Contains(w.sliding, c.place) {
 		w.dropped++
-		w.add(change{place, w.at, 0, drops, weight}, ^hash)
+		c.effect = drops
+		w.add(c, ^hash)
 		return
 	}
-	k := w.removed.place(hash)
-	if !w.view && w.removed.newest[k] == none {
-		w.removed.newest[k] = w.at
+	c.effect, c.index = takes, w.removed.place(hash)
+	if !w.view && w.removed.newest[c.index] == none {
+		w.removed.newest[c.index] = w.at
 	}
-	w.add(change{place, w.at, k, takes, weight}, ^hash)
+	w.add(c, ^hash)
 }
 
 // table finds, by the hash of some content, the newest candidate that has the content. Views don't count. The zero table is ready for use.

@@ -17,7 +17,7 @@ func vague() []*shape {
 		votes(), holders(), reservations(), leaderboard(), account(), basket(), track(), grid(), article(), unread(), statistics(),
 		calendar(), deadlines(),
 	}
-	list = append(append(list, people()...), inPlace()...)
+	list = slices.Concat(list, people(), inPlace(), moving())
 	for _, s := range list {
 		s.vague = true
 	}

@@ -1,0 +1,104 @@
+package rank
+
+import "slices"
+
+// A client often moves something: a job goes from the queue to those that run, a card goes from one list to the next, or a key gets another
+// name. That takes something out and puts something in: the same name in another holder, or another key in the same object. In a list, the
+// latter may be two changes: two clients each put an entry into a list of limited length, and the same entry goes.
+//
+// A client that has put the same elsewhere knew what it has taken out. So it has seen it, wherever it was.
+//
+// If the newest candidate has moved something, and the client has it at a third place, then the client has probably moved it on from where
+// the newest candidate has it. Otherwise two clients would have moved the same thing to different places. From an older candidate, what the
+// client has taken out looks like a job that two workers have taken out of a queue. It isn't one.
+
+// spotOf is where something is: what holds it, and its name there. If it is a plain value, that is a part of its name.
+type spotOf struct {
+	holder, name uint64
+	key          bool // the holder is an object
+}
+
+// movedOn is the factor on the price of what the client would have taken out of where it no longer is.
+const movedOn = 2
+
+// spot returns where the member is.
+func (m *member) spot() spotOf {
+	at := spotOf{m.parent, keyOf(m.parent, m.place), !m.entry}
+	switch {
+	case m.entry:
+		at.name = keyOf(step(m.parent, elementKey), m.place)
+	case m.listed && !m.container:
+		at.name = m.place // two entries often have an equal value
+	case !m.container:
+		at.name = step(at.name, m.value)
+	}
+	return at
+}
+
+// spot returns where the part is. The name is that of an element of a list that is a plain value.
+func (p *part) spot() spotOf {
+	return spotOf{p.place, keyOf(step(step(p.place, elementKey), 0), p.hash), false}
+}
+
+// keyOf returns the key of which step makes the result.
+func keyOf(place, result uint64) uint64 {
+	h := result ^ result>>29 ^ result>>58
+	return place ^ h*0x4f74430c22a54005
+}
+
+// moved is the same thing at another place.
+func (s spotOf) moved(to spotOf) bool { return s.name == to.name && s.holder != to.holder }
+
+// findMoves finds where the client would have put something into the k-th candidate, whose changes these are. If that isn't the newest, it
+// also finds what the client would have taken out of the newest, and the k-th one doesn't have.
+func (w *weighing) findMoves(k int32, changes []change) {
+	w.since, w.puttings = w.since[:0], w.puttings[:0]
+	for i := range changes {
+		switch c := &changes[i]; {
+		case len(w.puttings) == maxTouches:
+		case c.effect == adds:
+			w.puttings = append(w.puttings, w.mine.members[c.index].spot())
+		case c.effect == puts && c.weight > weightOfWords:
+			w.puttings = append(w.puttings, w.mine.parts[c.index].spot())
+		}
+	}
+	if k >= w.newest || len(w.puttings) == 0 {
+		return
+	}
+	n, tries := &w.verdicts[w.newest], maxTouches
+	for _, c := range w.changes[n.from:n.to] {
+		if c.effect != takes || c.weight <= weightOfWords {
+			continue
+		}
+		if !slices.ContainsFunc(changes, func(o change) bool { return o.effect == takes && o.index == c.index }) {
+			w.since = append(w.since, c)
+		}
+		if tries--; tries == 0 {
+			return
+		}
+	}
+}
+
+// isMoved reports whether the client would have put what it has taken out elsewhere.
+func (w *weighing) isMoved(c *change) bool { return slices.ContainsFunc(w.puttings, c.from.moved) }
+
+// isMovedOn reports whether the newest candidate has what the client would have taken out elsewhere, or under another key, and the client
+// has taken that out, too, and has put it elsewhere, or under another key.
+func (w *weighing) isMovedOn(c *change) bool {
+	return slices.ContainsFunc(w.since, func(o change) bool {
+		if c.from.key && c.from.holder == o.from.holder {
+			return slices.ContainsFunc(w.puttings, func(p spotOf) bool { return p.key && p.holder == c.from.holder })
+		}
+		return c.from.name == o.from.name && w.isMoved(c) && w.isMoved(&o)
+	})
+}
+
+// priceOfSeen returns the price of what the client would have put in, although only the newest candidate has it, elsewhere.
+func (w *weighing) priceOfSeen(at spotOf) int {
+	for i := range w.since {
+		if c := &w.since[i]; c.from.moved(at) {
+			return int(c.weight)
+		}
+	}
+	return 0
+}
