@@ -12,10 +12,11 @@ import (
 type Partial struct {
 	Base Base
 	Part Part
-	// Made is the document that the client has seen, with the part in it: nil if that isn't known.
+	// Made is the document that the client has seen, with the part in it: nil if that isn't known. If the client has seen that there is
+	// none, it is {} with the part in it.
 	Made []byte
-	// Initial is the document that is created if there is none; nil: none is created. Recreate says that it is created also if the client has
-	// seen a document, which somebody has deleted since.
+	// Initial is the document that is created if there is none; nil: none is created. It may differ from Made. Recreate says that it is
+	// created also if the client has seen a document, which somebody has deleted since.
 	Initial  []byte
 	Recreate bool
 	Merger   Merger
@@ -60,9 +61,10 @@ func (p *Partial) replayed(current []byte) (Draft, error) {
 // Merges implements Intent.
 func (p *Partial) Merges(cur doc.Revision) bool { return !absent(cur) && !p.Base.is(cur) }
 
-// Repeatable implements Intent.
-func (p *Partial) Repeatable(_ *Draft, cur doc.Revision) bool {
-	if !p.Base.Known() || cur.Source == nil {
+// Repeatable implements Intent. If the try would have created another document than the part alone makes, the part isn't repeated: in a
+// document that the try has created, it would count besides the upsert.
+func (p *Partial) Repeatable(tried *Draft, cur doc.Revision) bool {
+	if !p.Base.Known() || cur.Source == nil || tried != nil && tried.Part == nil && !Equal(p.Initial, p.Made, p.Room) {
 		return false
 	}
 	ok, err := p.Merger.Repeatable(p.Base.View, p.Made, cur.Source)

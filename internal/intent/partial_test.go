@@ -79,6 +79,8 @@ func TestAPartNeedsWhatItsClientHasSeen(t *testing.T) {
 		"gone, with an upsert":     {Partial{Base: Base{Numbers: at, Stored: true}, Initial: first}, doc.Revision{}, ErrDeleted, ""},
 		"gone, and made again":     {Partial{Base: Base{Numbers: at, Stored: true}, Initial: first, Recreate: true}, doc.Revision{}, nil, `{"l":[1]}`},
 		"absent, and made":         {Partial{Base: Base{Absent: true}, Initial: first, Made: first}, doc.Revision{}, nil, `{"l":[1]}`},
+		"absent, and an upsert":    {Partial{Base: Base{Absent: true}, Initial: []byte(`{"u":1}`), Made: first}, doc.Revision{}, nil, `{"u":1}`},
+		"made by their upsert":     {Partial{Base: Base{Absent: true}, Initial: []byte(`{"u":1}`), Made: first}, revision(1, `{"u":1}`), nil, `{"u":1,"l":[1]}`},
 		"made by others meanwhile": {Partial{Base: Base{Absent: true}, Initial: first, Made: first}, revision(1, `{"l":[2],"b":1}`), nil, `{"l":[2,1],"b":1}`},
 	} {
 		if c.p.Part == nil {
@@ -100,6 +102,10 @@ func TestAPartMayBeRepeatedAsADocumentMay(t *testing.T) {
 	}
 	if (&Partial{Base: Base{Numbers: p.Base.Numbers}}).Repeatable(nil, revision(6, `{}`)) {
 		t.Error("what isn't known may not be repeated")
+	}
+	created := &Partial{Base: Base{Absent: true}, Made: []byte(`{"s":"b"}`), Initial: []byte(`{"n":1}`), Merger: p.Merger}
+	if created.Repeatable(&Draft{Body: created.Initial}, revision(6, `{"n":1}`)) || !created.Repeatable(&Draft{Part: created.Made}, revision(6, `{"n":1}`)) {
+		t.Error("in the document that an upsert has perhaps made, the part would count, too")
 	}
 }
 

@@ -230,14 +230,10 @@ func (p *Request) readGuard(q []byte) (refusal *respond.Answer) {
 	return nil
 }
 
-// Makes returns what a part makes of a document, which is nil where there is none: then it is what the part would have made, or the part
-// of nothing.
+// Makes returns what a part makes of a document. A base of nil is an empty document: an upsert is no change of a document, because the
+// engine applies the part, and not the upsert, where another client has made one.
 func (p *Request) Makes(base []byte) ([]byte, error) {
-	switch {
-	case base != nil:
-	case p.Initial != nil:
-		return p.Initial, nil
-	default:
+	if base == nil {
 		base = []byte("{}")
 	}
 	d, err := p.Edit.Apply(doc.Revision{Source: base}, &edit.Inputs{Room: p.Room})

@@ -296,6 +296,53 @@ func TestPartsThatMakeTheSameDocument(t *testing.T) {
 	}
 }
 
+// An upsert is for where there is no document. If another client has made one meanwhile, the part counts, and nothing of the upsert.
+func TestAPartWithAnotherUpsertGoesIntoWhatOthersMade(t *testing.T) {
+	transforms := "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}, transform: [{op: remove, path: /never}]}\n"
+	for _, rules := range []string{cartRules, transforms} {
+		for upsert, want := range map[string][2]string{
+			`{"u":1}`:             {`{"u":1,"x":1,"n":2}`, `{"u":1,"x":2,"n":3}`},
+			`{"u":2,"x":0,"n":7}`: {`{"u":1,"x":1,"n":2}`, `{"u":1,"x":2,"n":3}`},
+		} {
+			for _, who := range []func(w *world) *client{(*world).stranger, func(w *world) *client { return w.client("me") }} {
+				w := newWorld(t, rules)
+				c := who(w)
+				c.read("1")
+				w.put("1", `{"u":1}`)
+				r := c.send("POST", update1, `{"doc":{"x":1,"n":2},"upsert":`+upsert+`}`)
+				if same(t, w.stored("1"), want[0]); r.status != 200 || !strings.Contains(r.outcome, "merged") {
+					t.Errorf("%v", r)
+				}
+				if r = c.send("POST", update1, `{"doc":{"x":2,"n":3}}`); r.status != 200 { // it has its own part in hand
+					t.Errorf("%v", r)
+				}
+				same(t, w.stored("1"), want[1])
+			}
+		}
+	}
+}
+
+// The client of an upsert that made the document has the upsert in hand.
+func TestAfterAnUpsertTheClientHasItInHand(t *testing.T) {
+	transforms := "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}, transform: [{op: remove, path: /never}]}\n"
+	for _, rules := range []string{cartRules, transforms} {
+		for _, query := range []string{"", "?retry_on_conflict=2"} {
+			w := newWorld(t, rules)
+			me := w.client("me")
+			me.read("1")
+			if r := me.send("POST", update1+query, `{"doc":{"x":1},"upsert":{"u":1,"n":1}}`); r.status != 201 {
+				t.Fatal(r)
+			}
+			same(t, w.stored("1"), `{"u":1,"n":1}`)
+			w.direct("POST", update1, `{"doc":{"n":5,"y":1}}`)
+			if r := me.save("1", `{"u":2,"n":2}`); r.status != 200 {
+				t.Errorf("%v", r)
+			}
+			same(t, w.stored("1"), `{"u":2,"n":6,"y":1}`)
+		}
+	}
+}
+
 func TestAPartOfADocumentThatIsGone(t *testing.T) {
 	recreates := "rules:\n- {name: r, match: {index: [shop]}, on_missing: recreate}\n"
 	transforms := ", transform: [{op: remove, path: /never}]}"

@@ -69,6 +69,13 @@ func (c *change) inHand() []byte {
 	return c.Sent
 }
 
+// seeCreated gives the client of an upsert the document that it has made, where it had found none, in place of its part alone.
+func (c *change) seeCreated(created bool) {
+	if created && c.Part != nil && c.Part.Initial != nil && c.Base.Kind == session.KindAbsent && !c.draft.Merged() {
+		c.viewWithPart = c.Part.Initial
+	}
+}
+
 // showInOutcome puts what the draft says of the change into its outcome.
 func (c *change) showInOutcome() {
 	c.Outcome.Overwrote, c.Outcome.More = c.draft.Overwrote, c.draft.OverwroteMore
@@ -90,6 +97,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		return // the base is given back: the document is as it was
 	case got.Created:
 		s.locateNew(ctx, c)
+		c.seeCreated(true)
 	default:
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 		if c.Op.Kind == api.Index && c.Base.Kind == session.KindNone && c.Outcome.Base == outcome.BaseNone {
@@ -222,6 +230,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
+		c.seeCreated(got.Created)
 		if i == len(a.open)-1 {
 			c.answer = c.room.FromEngine(res)
 		} else {
