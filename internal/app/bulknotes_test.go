@@ -47,3 +47,30 @@ func TestAnItemThatPassesIsNewerThanItsSessionsReads(t *testing.T) {
 	w.put(doc1, `{"a":4}`)
 	w.wants(ask("PUT", doc1, `{"a":5}`), 409, "guarded;") // by others, which it hasn't seen
 }
+
+// That there was no document is a view, too, which ends once the session has made one: by an item that passes beside others, or by a bulk
+// that passes as a whole.
+func TestAnItemThatPassesEndsTheViewThatThereIsNoDocument(t *testing.T) {
+	for _, target := range []string{"/alias/_bulk", "/shop/_bulk?filter_path=items.*.status", "/shop/_bulk?filter_path=errors", "/other/_bulk"} {
+		for name, item := range map[string][2]string{
+			"a document": {`{"index":{"_index":"INDEX","_id":"1"}}`, `{"a":1}`},
+			"an upsert":  {`{"update":{"_index":"INDEX","_id":"1"}}`, `{"doc":{"a":1},"doc_as_upsert":"true"}`},
+		} {
+			w := newWorld(t, "rules:\n- {name: p, match: {index: [alias]}, bulk: pass}\n- {name: r, match: {index: [shop]}}\n", Identity{})
+			w.put("/shop", `{"aliases":{"alias":{}}}`)
+			ask := func(method, target, text string) answer {
+				return w.ask(w.proxied, method, target, text, "Optimist-Session", "s")
+			}
+			ask("PUT", "/shop/_doc/another", `{}`)
+			w.wants(ask("GET", doc1, ""), 404, "")
+			index := "shop"
+			if strings.HasPrefix(target, "/alias") {
+				index = "alias"
+			}
+			w.wants(ask("POST", target, lines(strings.Replace(item[0], "INDEX", index, 1), item[1])), 200, "")
+			if a := ask("PUT", doc1, `{"b":1}`); a.Status != 200 || strings.HasPrefix(a.Outcome(), "merged") || w.stored(doc1) != `{"b":1}` {
+				t.Errorf("%s by %s: %d %s, stored %s", name, target, a.Status, a.Outcome(), w.stored(doc1))
+			}
+		}
+	}
+}

@@ -217,9 +217,8 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 
 // item ends what the request's session knew of the document of an item, which the request calls so.
 func (n *noting) item(action string, it *es.Item, called bulk.Name) {
-	result := string(it.Result)
-	if result == "" || result == "noop" || result == "created" && it.Version == 1 {
-		return // It was refused, or is new, so that nobody knew of it: most items of most bulks.
+	if result := string(it.Result); result == "" || result == "noop" {
+		return
 	}
 	catalog, realm := n.i.catalog, n.r.Client().Realm
 	ref := it.Ref(doc.Ref{Index: called.Index, ID: called.ID, Routing: called.Routing})

@@ -141,7 +141,7 @@ func (b *Base) Release() {
 func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
 	var l *leftRead
 	c := &b.claim
-	if c.Numbers.Known() && (c.reads() || c.series != nil) { // who found no document writes a part to make one, or not at all
+	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.reads() || c.series != nil) {
 		l = &leftRead{store: c.store, key: c.key, Sight: c.Sight, read: c.reads(), series: c.series.leaveToEngine()}
 		if l.series != nil && c.sent != nil && !c.sentPart {
 			l.made, _ = makes(c.sent) // nil: the numbers are a guard all the same

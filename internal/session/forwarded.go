@@ -38,7 +38,7 @@ func (sh *shard) outdate(e *viewcache.Entry) {
 }
 
 // WroteForwarded notes that the session wrote the document by a request that optimist only forwarded, an item of a bulk for example. left
-// has the numbers and version that the write left. whole says that it wrote the whole document, and not a part. at is the epoch from
+// has the numbers and version that the write left. whole says that it wrote the whole document, or created it. at is the epoch from
 // before the request was sent.
 //
 //   - The session's view is older than that write. If the session then wrote the view's bytes once more, a merge would see no

@@ -663,6 +663,28 @@ func TestAReadThatANamedSessionHasWrittenOverIsNoBase(t *testing.T) {
 	}
 }
 
+// That there was no document is seen, too.
+func TestNoDocumentIsNoViewAfterTheSessionWroteOne(t *testing.T) {
+	for name, see := range map[string]func(s *Store){
+		"a read": func(s *Store) { s.ReadAbsent(one, ref, s.Epoch()) },
+		"its own delete": func(s *Store) {
+			s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+			b := take(t, s, one, "")
+			b.Delete()
+		},
+	} {
+		s, _ := newTest(t)
+		see(s)
+		s.WroteForwarded(one, ref, rev(7, ""), true, s.Epoch())
+		b := take(t, s, one, `{"a":1}`)
+		if want(t, b, KindView, 7); b.View != nil || b.StoredDiffers {
+			t.Errorf("%s: view %s, differs %v", name, b.View, b.StoredDiffers)
+		}
+		b.Release()
+		audit(t, s)
+	}
+}
+
 func TestAViewThatTheSessionWroteOverIsItsNumbersAlone(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, _ := newTest(t)

@@ -83,6 +83,32 @@ func TestDefaultsOfAClientThatFoundNothingUndoNothing(t *testing.T) {
 	}
 }
 
+// That there was no document is a view like any other: the session's own write ends it, whoever guards that write.
+func TestAnUnguardedCreateEndsTheViewThatThereIsNoDocument(t *testing.T) {
+	for name, create := range map[string]string{
+		"a flag that is text":  `{"doc":{"u":1},"doc_as_upsert":"true"}`,
+		"an answer that shows": `{"doc":{"u":1},"doc_as_upsert":true,"_source":["u"]}`,
+	} {
+		for saw, see := range map[string]func(w *world, me *client){
+			"no document": func(_ *world, me *client) { me.read("1") },
+			"its own delete": func(w *world, me *client) {
+				w.put("1", `{"z":1}`)
+				me.read("1")
+				me.send("DELETE", "/shop/_doc/1", "")
+			},
+		} {
+			w := newWorld(t, cartRules)
+			me := w.client("me")
+			see(w, me)
+			has(t, me.send("POST", update1, create), 201, "retried;attempts=1;base=none")
+			r := me.save("1", `{"x":1}`)
+			if w.stored("1") != `{"x":1}` || r.outcome != "guarded;attempts=1;base=view" {
+				t.Errorf("%s after %s: %v, stored %s", name, saw, r, w.stored("1"))
+			}
+		}
+	}
+}
+
 // withEntry is a cart with one more entry.
 func withEntry(t *testing.T, cart, entry string) string {
 	t.Helper()

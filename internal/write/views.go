@@ -26,14 +26,14 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 		c.Base.Delete()
 	case held:
 		c.Base.Commit(session.Ack{Stored: got.Revision, AnswerNumbers: got.Numbers}) // what the client has in hand isn't known
-	case !r.Rule.Session, r.Anonymous, rev.Source == nil && !got.Deleted && (!named || got.Created || got.Unchanged):
+	case !r.Rule.Session, r.Anonymous, rev.Source == nil && !got.Deleted && (!named || got.Unchanged):
 	case s.bases.Locate(ctx, &c.Search) != nil:
 	case got.Deleted:
 		s.sessions.ReadAbsent(r.Session, c.Ref(), c.epoch)
 	case rev.Source != nil:
 		s.sessions.Read(r.Session, c.Ref(), rev, c.epoch)
 	default:
-		s.sessions.WroteForwarded(thread, c.Ref(), rev, false, c.epoch)
+		s.sessions.WroteForwarded(thread, c.Ref(), rev, got.Created, c.epoch)
 	}
 }
 
