@@ -13,7 +13,10 @@ import (
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
+	"optimist/internal/wire"
 )
 
 // maxInflated bounds what is taken out of a compressed answer, in bytes.
@@ -43,6 +46,24 @@ func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
 	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
 	a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID)
 	return a
+}
+
+// Is reports whether a success is the engine's acknowledgement of the write r, and not the answer of something between that has sent
+// nothing on: a page that asks for a login, say. What the client wants to see of the answer may hide what shows that: then a JSON object,
+// or any answer in another format, is taken for one.
+func Is(res *upstream.Response, r *upstream.Request) bool {
+	_, query, _ := bytes.Cut(r.Target, []byte("?"))
+	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONBody(r.Fields) {
+		return true
+	}
+	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
+	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
+		return false
+	}
+	if _, given := uri.Param(query, "filter_path"); given {
+		return jsontext.LooksLikeObject(body)
+	}
+	return len(es.ParseItem(body).Index) > 0
 }
 
 // Shown is the document that the answer to an _update shows, which asked for all of it; nil if it isn't there.

@@ -77,6 +77,38 @@ func TestAnAcknowledgementOfAnotherDocumentIsOneOfNone(t *testing.T) {
 	}
 }
 
+// Something between optimist and the engine may answer a write with a success, and send nothing on.
+func TestASuccessIsAnAcknowledgementIfTheEngineSaysWhatItWrote(t *testing.T) {
+	const written, page = `{"_index":"shop","_id":"1","_version":3,"result":"updated"}`, "<html>please log in</html>"
+	field := func(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
+	for name, c := range map[string]struct {
+		query, body string
+		fields      []wire.Field
+		want        bool
+	}{
+		"the engine's":                      {"", written, nil, true},
+		"a page":                            {"", page, nil, false},
+		"nothing":                           {"", "", nil, false},
+		"an object of somebody else":        {"", `{"ok":true}`, nil, false},
+		"filtered":                          {"?filter_path=_seq_no", `{}`, nil, true},
+		"a page in place of a filtered one": {"?refresh&filter_path=result", page, nil, false},
+		"in the client's format":            {"?format=yaml", "---\n_id: 1\n", nil, true},
+		"in what the client accepts":        {"", "---\n_id: 1\n", []wire.Field{field("Accept", "application/yaml")}, true},
+		"in the format of the body":         {"", "\xbf", []wire.Field{field("Content-Type", "application/cbor")}, true},
+		"in JSON, as the body":              {"", page, []wire.Field{field("Content-Type", "application/json"), field("Accept", "*/*")}, false},
+	} {
+		if got := Is(answer(200, []byte(c.body)), &upstream.Request{Target: []byte("/shop/_doc/1" + c.query), Fields: c.fields}); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	coded := wire.Field{Name: []byte("Content-Encoding"), Value: []byte("gzip")}
+	for body, want := range map[string]bool{written: true, page: false} {
+		if got := Is(answer(200, zipped(t, body), coded), &upstream.Request{}); got != want {
+			t.Errorf("%s, compressed: %t", body, got)
+		}
+	}
+}
+
 func TestTheDocumentIsShownOnlyIfItIsThere(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"get":{"_seq_no":1,"found":true,"_source":{"a":1}}}`: `{"a":1}`,

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"optimist/internal/ack"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -37,6 +38,9 @@ func CantAsk(err error) error {
 // request's timeout, a minute.
 const answerTimeout = 2 * time.Minute
 
+// errNoAcknowledgement reports a success that something between optimist and the engine may have made up: the outcome is unknown.
+var errNoAcknowledgement = errors.New("the answer to the write is a success, and isn't the engine's acknowledgement")
+
 // Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
 // client's next one is based on it. If the client leaves before its write was sent, the write is never sent.
 //
@@ -52,7 +56,12 @@ func (s Sender) Send(ctx context.Context, r *upstream.Request) (*upstream.Respon
 // client.
 func (s Sender) SendJoined(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	r.Timeout = answerTimeout
-	return Received(s.Up.Do(ctx, r))
+	res, err := s.Up.Do(ctx, r)
+	if err == nil && res.Status/100 == 2 && !ack.Is(res, r) {
+		err = &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errNoAcknowledgement}
+		res.Release()
+	}
+	return Received(res, err)
 }
 
 // Received is what SendJoined returns for what a way has brought.

@@ -27,7 +27,7 @@ func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response,
 	if e.sent > len(e.statuses) {
 		return nil, e.err
 	}
-	res := &upstream.Response{}
+	res := &upstream.Response{Payload: []byte(`{"_index":"shop","_id":"1"}`)}
 	res.Status = e.statuses[e.sent-1]
 	return res, nil
 }

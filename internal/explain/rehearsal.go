@@ -66,7 +66,7 @@ func (p *Rehearsal) Do(ctx context.Context, r *upstream.Request) (*upstream.Resp
 		p.Undecided = "the engine compares the version that the client gave"
 	}
 	res := &upstream.Response{}
-	res.Status, res.Payload = 200, []byte("{}")
+	res.Status, res.Payload = 200, respond.Written(p.Named(), doc.Revision{}, respond.Updated).Body
 	res.Fields = []wire.Field{respond.JSON}
 	if p.Undecided == "" {
 		a := answer(&op, n, rev)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/intake"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -24,6 +26,51 @@ func answering(status int, body string, fields ...wire.Field) *upstream.Response
 }
 
 const tooManyRequests = `{"error":{"type":"es_rejected_execution_exception","reason":"queue is full"},"status":429}`
+
+// A success that says nothing of the write may be of something in between, which hasn't sent the write on. That is a lost answer: optimist
+// finds out what became of the write.
+func TestASuccessThatIsntTheEnginesIsALostAnswer(t *testing.T) {
+	for body, status := range map[string]int{"<html>please log in</html>": 200, "": 200, "{}": 201, " ": 204} {
+		for name, c := range map[string]struct {
+			rule, method, target, body, want string
+			read                             bool
+		}{
+			"a document":            {"", "PUT", "/shop/_doc/1", `{"n":2}`, "guarded;attempts=2", true},
+			"with marks":            {"write_id: _w, ", "PUT", "/shop/_doc/1", `{"n":2}`, "guarded;attempts=2", true},
+			"a part":                {"", "POST", update1, `{"doc":{"n":2}}`, "guarded;attempts=2", true},
+			"a document, unguarded": {"", "PUT", "/shop/_doc/1", `{"n":2}`, "unknown;attempts=1", false},
+			"an update, unguarded":  {"", "POST", update1, `{"doc":{"n":2}}`, "unknown;attempts=1", false},
+		} {
+			w := newWorld(t, "rules:\n- {name: r, "+c.rule+"match: {index: [shop]}}\n")
+			w.put("1", `{"n":1}`)
+			me := w.client("me")
+			if c.read {
+				me.read("1")
+			}
+			tries := 0
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method == "GET" || strings.Contains(string(r.Target), "optimist-probe") {
+					return nil, nil
+				}
+				if tries++; tries == 1 {
+					return answering(status, body), nil
+				}
+				return nil, nil
+			}
+			r := me.send(c.method, c.target, c.body)
+			if unknown := errors.Is(r.err, ErrUnknownOutcome); unknown == c.read || !strings.HasPrefix(r.outcome, c.want) {
+				t.Errorf("%s, %d %q: %v", name, status, body, r)
+			}
+			want := `2`
+			if !c.read {
+				want = `1`
+			}
+			if got := gjson.Get(w.stored("1"), "n").Raw; got != want {
+				t.Errorf("%s, %d %q: stored %s", name, status, body, w.stored("1"))
+			}
+		}
+	}
+}
 
 // A try whose answer was lost may be applied late: nothing that comes after it may say that nothing was written.
 func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
