@@ -433,13 +433,36 @@ func (op *Op) name(k Kind, id []byte) {
 	}
 }
 
-// indexKind is Create where op_type says so, in upper or lower case, as the engine has it.
+// indexKind is Create where op_type says so.
 func indexKind(op *Op) Kind {
-	if v, ok := uri.Param(op.Query, "op_type"); ok {
-		var buf [16]byte
-		if v, err := uri.DecodeValue(buf[:0], v); err == nil && bytes.EqualFold(v, []byte("create")) {
-			return Create
-		}
+	if isOpType(op.Query, "create") {
+		return Create
 	}
 	return Index
+}
+
+// isOpType reports whether op_type has this value, in upper or lower case, as the engine has it.
+func isOpType(query []byte, want string) bool {
+	v, given := uri.Param(query, "op_type")
+	if !given {
+		return false
+	}
+	var buf [16]byte
+	v, err := uri.DecodeValue(buf[:0], v)
+	return err == nil && bytes.EqualFold(v, []byte(want))
+}
+
+// CreateQuery is the query of a write that makes a document only where there is none. If the client's op_type is none that the engine
+// knows, it stays, and nothing takes its place: the engine refuses the write, and says why.
+func CreateQuery(query []byte) []byte {
+	if _, given := uri.Param(query, "op_type"); given {
+		if !isOpType(query, "index") && !isOpType(query, "create") {
+			return query
+		}
+		query = uri.Without(nil, query, "op_type") // given twice, it would be the engine's choice
+	}
+	if len(query) > 0 {
+		query = append(query[:len(query):len(query)], '&')
+	}
+	return append(query, "op_type=create"...)
 }

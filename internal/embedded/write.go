@@ -17,9 +17,9 @@ const maxID = 512
 
 func (c *call) indexDoc() *Error {
 	act := actIndex
-	switch op := c.params.get("op_type"); strings.ToLower(op) {
-	case "", "index":
-	case "create":
+	switch op, given := c.params.lookup("op_type"); {
+	case !given, strings.EqualFold(op, "index"):
+	case strings.EqualFold(op, "create"):
 		act = actCreate
 	default:
 		return illegalArgument("opType must be 'create' or 'index', found: [%s]", op)

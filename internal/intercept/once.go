@@ -16,7 +16,6 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
-	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
@@ -126,10 +125,10 @@ func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
 // nameDocument gives the document that the request makes an id, so that it can't be made twice.
 func (r *request) nameDocument(id string) {
 	op, h := r.Op(), r.Head()
-	query := append(bytes.Clone(uri.Without(nil, op.Query, "op_type")), "&op_type=create"...)
+	query := api.CreateQuery(op.Query)
 	h.Method = []byte(http.MethodPut)
 	path := append(bytes.Clone(bytes.TrimRight(op.Path, "/")), '/')
-	h.Target = append(append(path, id+"?"...), bytes.TrimPrefix(query, []byte("&"))...)
+	h.Target = append(append(path, id+"?"...), query...)
 	api.Parse(h.Method, h.Target, op)
 }
 

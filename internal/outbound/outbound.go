@@ -161,7 +161,7 @@ var contentType = []byte("Content-Type")
 func (w *Write) target(n doc.Numbers, create bool) []byte {
 	query := w.Query
 	if create {
-		query = uri.Without(nil, query, "op_type") // it may say "index"; given twice, it would be the engine's choice
+		query = api.CreateQuery(query)
 	}
 	t := append(w.room().text[:0], w.Path...)
 	sep := byte('?')
@@ -169,10 +169,7 @@ func (w *Write) target(n doc.Numbers, create bool) []byte {
 		t = append(append(t, sep), query...)
 		sep = '&'
 	}
-	switch {
-	case create:
-		t = append(append(t, sep), "op_type=create"...)
-	case n.Known():
+	if n.Known() && !create {
 		t = AppendGuard(append(t, sep), n)
 	}
 	return t

@@ -109,6 +109,20 @@ func TestAnUnguardedCreateEndsTheViewThatThereIsNoDocument(t *testing.T) {
 	}
 }
 
+// The engine says what is wrong with an op_type that it doesn't know, also if optimist would have the document made where there is none.
+func TestAnUnknownOpTypeIsTheEnginesToRefuse(t *testing.T) {
+	for _, query := range []string{"?op_type=x", "?op_type=", "?op_type", "?op_type=creat%65d&refresh=true"} {
+		w := newWorld(t, cartRules)
+		me := w.client("me")
+		me.read("1")
+		r := me.send("PUT", "/shop/_doc/1"+query, `{"a":1}`)
+		if r.status != 400 || w.stored("1") != "" {
+			t.Errorf("%s: %v, stored %s", query, r, w.stored("1"))
+		}
+		has(t, me.send("PUT", "/shop/_doc/1?op_type=INDEX", `{"a":1}`), 201, "guarded;attempts=1;base=absent")
+	}
+}
+
 // withEntry is a cart with one more entry.
 func withEntry(t *testing.T, cart, entry string) string {
 	t.Helper()
