@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outbound"
@@ -60,7 +61,8 @@ type Group struct {
 
 	head    []wire.Field
 	summary Summary
-	rounds  int // answers to a bulk that tell what became of its items
+	rounds  int  // answers to a bulk that tell what became of its items
+	written bool // a bulk may have been written
 	refusal *Refusal
 
 	panicked error // see Panic
@@ -174,7 +176,7 @@ func (g *Group) Meet() {
 	<-met
 }
 
-// Head is the header fields of the engine's first answer to a bulk; nil if there was none.
+// Head is the header fields of the engine's first answer to a bulk that tells what became of its items; nil if there was none.
 func (g *Group) Head() []wire.Field {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -445,8 +447,12 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 			w.err = err
 		}
 	case res.Status != http.StatusOK:
-		failure := Result{Status: res.Status, Body: bytes.Clone(res.Payload)}
-		g.noteRefusal(&Refusal{Status: res.Status, Fields: headOf(res), Body: failure.Body})
+		body, fields, err := plain(res)
+		if err != nil { // the client gets it as it came
+			body, fields = res.Payload, append(fields, wire.Field{Name: contentEncoding, Value: bytes.Clone(res.Get("content-encoding"))})
+		}
+		failure := Result{Status: res.Status, Body: bytes.Clone(body)}
+		g.noteRefusal(&Refusal{Status: res.Status, Fields: fields, Body: failure.Body})
 		for _, w := range writes {
 			w.res, w.node = failure, res.Node
 		}
@@ -488,7 +494,7 @@ func (g *Group) finish(writes []*parkedWrite) {
 func (g *Group) refusedWhole() *Refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.refusal == nil || g.rounds > 0 || g.refusal.Status == http.StatusTooManyRequests {
+	if g.refusal == nil || g.written || g.refusal.Status == http.StatusTooManyRequests {
 		return nil
 	}
 	return g.refusal
@@ -504,11 +510,12 @@ func (g *Group) noteRefusal(r *Refusal) {
 // them in an order that nobody can make out, the outcome of all of them is unknown.
 func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	var part Summary
-	of := part.read(res.Payload)
-	whole := of.readAll(writes)
+	body, head, err := plain(res)
+	of := part.read(body)
+	whole := err == nil && of.readAll(writes)
 	if whole && mayBeMixedUp(writes) {
 		if writes, whole = inOrder(writes); whole {
-			of = part.read(res.Payload)
+			of = part.read(body)
 			whole = of.readAll(writes)
 		}
 	}
@@ -526,9 +533,12 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.written = true; !whole {
+		return // it isn't known whose answer it is
+	}
 	if g.rounds == 0 {
 		g.summary.TookFirst, g.summary.Ingest = part.TookFirst, -1
-		g.head = headOf(res)
+		g.head = head
 	}
 	g.rounds++
 	if part.Ingest >= 0 {
@@ -536,14 +546,21 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	}
 }
 
-// headOf is an answer's header fields, without its length.
-func headOf(res *upstream.Response) (head []wire.Field) {
+// maxPlain bounds a decoded answer, in bytes.
+const maxPlain = 64 << 20
+
+var contentEncoding = []byte("Content-Encoding")
+
+// plain is an answer without its content coding, and its header fields without those of the coding and of the length: a balancer may
+// compress an answer although nobody has asked for that.
+func plain(res *upstream.Response) (body []byte, head []wire.Field, err error) {
 	for _, f := range res.EndToEnd(nil) {
-		if !wire.EqualFold(f.Name, "content-length") {
+		if !wire.EqualFold(f.Name, "content-length") && !wire.EqualFold(f.Name, "content-encoding") {
 			head = append(head, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
 		}
 	}
-	return head
+	body, err = coding.Decode(res.Payload, res.Get("content-encoding"), maxPlain)
+	return body, head, err
 }
 
 // read reads the documents of parked reads.

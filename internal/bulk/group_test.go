@@ -1,6 +1,8 @@
 package bulk
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -500,5 +502,56 @@ func TestTheAnswerToAnItemHasTheEnginesFields(t *testing.T) {
 	res, err := put(t, g, "1")
 	if g.End(); err != nil || string(res.Head.Get("x-elastic-product")) != "Elasticsearch" {
 		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// What the client gets is composed anew. So its header says nothing of an answer that was thrown away, nor of how an answer was coded.
+func TestTheHeadIsThatOfAnAnswerThatWasRead(t *testing.T) {
+	field := func(name, value string) wire.Field { return wire.Field{Name: []byte(name), Value: []byte(value)} }
+	zip := func(text string) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write([]byte(text))
+		_ = z.Close()
+		return b.Bytes()
+	}
+	page := func(status int) *upstream.Response {
+		return &upstream.Response{Head: wire.Head{Status: status, Fields: []wire.Field{field("Content-Type", "text/html")}}, Payload: []byte("<html>")}
+	}
+	coded := func(status int, text []byte) *upstream.Response {
+		fields := []wire.Field{field("Content-Type", "application/json"), field("Content-Encoding", "gzip"), field("Content-Length", "1")}
+		return &upstream.Response{Head: wire.Head{Status: status, Fields: fields}, Payload: text}
+	}
+	answers := []*upstream.Response{page(200), coded(200, []byte("no gzip")), coded(200, zip(written([]string{"1"}, created)))}
+	g := group(t, nil)
+	g.Upstream = doer(func(*upstream.Request) (*upstream.Response, error) {
+		res := answers[0]
+		answers = answers[1:]
+		return res, nil
+	})
+	for range 2 {
+		g.Begin(1)
+		_, err := put(t, g, "1")
+		if g.End(); !errors.Is(err, upstream.ErrLost) || g.Head() != nil {
+			t.Errorf("%v, and the head is %s", err, g.Head())
+		}
+	}
+	g.Begin(1)
+	res, err := put(t, g, "1")
+	if g.End(); err != nil || res.Status != 201 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	head := wire.Head{Fields: g.Head()}
+	if string(head.Get("content-type")) != "application/json" || head.Get("content-encoding") != nil || head.Get("content-length") != nil {
+		t.Errorf("the head is %s", head.Fields)
+	}
+
+	refused := group(t, nil)
+	refused.Upstream = doer(func(*upstream.Request) (*upstream.Response, error) { return coded(400, zip(`{"status":400}`)), nil })
+	refused.Begin(1)
+	_, _ = put(t, refused, "1")
+	refused.End()
+	if r := refused.Refusal(); string(r.Body) != `{"status":400}` || wire.Value(r.Fields, "content-encoding") != nil {
+		t.Errorf("%+v", r)
 	}
 }
