@@ -178,6 +178,42 @@ func TestReadsThatWereUnderWayWhenANewIndexWasNoticed(t *testing.T) {
 	}
 }
 
+// Two clients that nothing tells apart read two documents each, by one request, after the index was made anew. The first answer shows that by
+// the first document. Both clients have read the second document, and the one that writes later mustn't get the other's write as its base.
+func TestAReadThatWasUnderWayIsNoOthers(t *testing.T) {
+	s, _ := newTest(t)
+	other := at(1)
+	s.ReadWithTicket(pool, ref, rev(7, `{"a":1}`), s.Epoch(), s.Ticket())
+	write(t, s, pool, 8, `{"a":2}`)
+	before := s.Epoch()
+	tickets := [...]uint64{s.Ticket(), s.Ticket()}
+	for _, ticket := range tickets {
+		s.ReadWithTicket(pool, ref, rev(0, `{"x":1}`), before, ticket)
+		s.ReadWithTicket(pool, other, rev(1, `{"y":1}`), before, ticket)
+	}
+	for n := range 2 {
+		b, err := s.Take(ended(), pool, other, []byte(`{"y":2}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want(t, b, KindRead, 1); b.View != nil {
+			t.Errorf("write %d: %s may have been read in the old index", n, b.View)
+		}
+		if n == 0 {
+			b.Commit(ack(2, `{"y":2}`))
+		} else {
+			b.Release()
+		}
+	}
+	s.ReadWithTicket(pool, ref, rev(0, `{"old":1}`), before, tickets[1]) // other bytes: it is of the old index
+	b := take(t, s, pool, `{"x":1,"mine":1}`)
+	if want(t, b, KindRead, 0); string(b.View) != `{"x":1}` {
+		t.Errorf("the base is %s", b.View)
+	}
+	b.Release()
+	audit(t, s)
+}
+
 func TestAnAnswerOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T) {
 	for name, before := range map[string]bool{"began after the other's answer": false, "began before it": true} {
 		t.Run(name, func(t *testing.T) {
