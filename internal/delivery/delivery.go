@@ -135,7 +135,12 @@ func cause(err error) error {
 }
 
 // MayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
-// Where no node can be reached the client is told at once.
+// Where no node can be reached the client is told at once. So it is after a 500: the engine fails at this very document, in which it
+// can't find the source, say, and would fail again.
 func MayAskAgain(err error) bool {
+	var answer *es.StatusError
+	if errors.As(err, &answer) && answer.Status == http.StatusInternalServerError {
+		return false
+	}
 	return errors.Is(err, ErrNotWritten) && !es.IsAnswer(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }

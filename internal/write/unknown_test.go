@@ -72,6 +72,30 @@ func TestASuccessThatIsntTheEnginesIsALostAnswer(t *testing.T) {
 	}
 }
 
+// The engine may fail at reading a document, however often it is asked. The client is told what the engine says, and soon.
+func TestAReadThatTheEngineFailsAtIsTriedOnce(t *testing.T) {
+	const reason = "Failed to parse content to map"
+	for name, status := range map[string]int{"PATCH": 0, "PUT": 409} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}}\n")
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"n":2}`)
+		reads := 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method != "GET" || !strings.HasPrefix(string(r.Target), "/shop/_doc/1") {
+				return nil, nil
+			}
+			reads++
+			return answering(500, `{"error":{"type":"parse_exception","reason":"`+reason+`"},"status":500}`), nil
+		}
+		r := me.send(name, "/shop/_doc/1", `{"n":3}`, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/merge-patch+json")})
+		if reads != 1 || r.status != status || status == 0 && (!errors.Is(r.err, ErrNotWritten) || !strings.Contains(r.err.Error(), reason)) {
+			t.Errorf("%s: %d reads, %v", name, reads, r)
+		}
+	}
+}
+
 // A try whose answer was lost may be applied late: nothing that comes after it may say that nothing was written.
 func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
 	down := &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}
