@@ -28,7 +28,9 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.batch.Again()
-	a.conflict = first.engineConflict(res)
+	if a.conflict = respond.CopyEngine(res); res.Status != http.StatusConflict {
+		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
+	}
 	a.doubt.Conflicted(res)
 	res.Release()
 	switch rerouted := !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict.Body); {
@@ -173,14 +175,6 @@ func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (i
 		return intent.Draft{}, base.ErrAmbiguous
 	}
 	return d, err
-}
-
-// engineConflict is the engine's answer to a conflict, for the client.
-func (c *change) engineConflict(res *upstream.Response) *respond.Answer {
-	if res.Status == http.StatusConflict {
-		return respond.CopyEngine(res)
-	}
-	return respond.Exists(c.Doc.Index, c.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 }
 
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.

@@ -23,7 +23,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	a := &explain.Account{Requests: []explain.Request{}}
 	eyes := &explain.Onlooker{Engine: s.engine}
 	stage := *s
-	stage.sessions, stage.means.Observer, stage.primaries = s.sessions.Glance(), a, undoubted{}
+	stage.sessions, stage.means.Observer, stage.primaries = s.sessions.Glance(), a, catalog.Undoubted{}
 	stage.bases = &base.Finder{Engine: eyes, Catalog: s.catalog, Sessions: stage.sessions}
 	stage.gate = s.gate.Glance(stage.bases)
 	c := &r.change
@@ -65,19 +65,9 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 func (c *change) fillAccount(a *explain.Account) {
 	a.About(&c.Search)
 	switch {
-	case c.Part != nil && c.BaseKnown():
-		a.SetChange(c.Base.View, c.viewWithPart)
-	case c.patch != nil:
+	case c.patch != nil && (c.Part == nil || !c.BaseKnown()):
 		a.SetChange(c.draft.From, c.draft.Edited)
-	case !c.JSON || c.Op.Kind == api.Update || !c.BaseKnown():
-	default:
-		a.SetChange(c.Base.View, c.Sent)
+	case c.BaseKnown() && (c.Part != nil || c.JSON && c.Op.Kind != api.Update):
+		a.SetChange(c.Base.View, c.inHand())
 	}
-}
-
-// undoubted has every conflict be one with others: of a dry run nothing was sent that could have been applied.
-type undoubted struct{}
-
-func (undoubted) SamePrimary(context.Context, catalog.Asker, *catalog.Conflict, int64) bool {
-	return true
 }

@@ -6,6 +6,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -25,12 +26,7 @@ import (
 
 // New makes a Service.
 func New(o Options) *Service {
-	if o.BatchLimit == 0 {
-		o.BatchLimit = 64
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.BatchLimit, o.Log = cmp.Or(o.BatchLimit, 64), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -40,7 +36,6 @@ func New(o Options) *Service {
 		o.Writes = o.Upstream
 	}
 	s.direct, s.idle = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
-	s.carrier = s.direct
 	s.lanes = retry.NewLanes(o.BatchLimit, s.share)
 	s.lanes.Waits, s.lanes.Late = (*change).waits, func(c *change) bool { return c.Late }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
@@ -49,7 +44,7 @@ func New(o Options) *Service {
 			s.lanes.DropGuesses()
 			s.sessions.DropIndex(credentials, index)
 		}})
-	s.primaries = s.catalog
+	s.carrier, s.primaries = s.direct, s.catalog
 	s.bases = &base.Finder{Engine: o.Engine, Catalog: s.catalog, Sessions: o.Sessions, Fetched: o.Events.Fetch, Chosen: o.Events.BaseChosen}
 	s.gate = &gate.Gate{Locks: o.Locks, Bases: s.bases}
 	return s
