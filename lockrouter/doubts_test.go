@@ -40,7 +40,7 @@ func TestARefusedRequestForManyLocksLeavesNothing(t *testing.T) {
 		if n, size := lockrouter.Doubts(r); n > 0 || size > 0 || lockrouter.Lanes(r) > 0 {
 			t.Errorf("%d doubts of %d bytes, %d lanes", n, size, lockrouter.Lanes(r))
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := s.count(); n > 20 {
 			t.Errorf("%d calls", n)
 		}
@@ -68,12 +68,12 @@ func TestWhatManyCallsMayHaveGotIsTakenBackTogether(t *testing.T) {
 		}
 		before := s.count()
 		const outage = 5 * time.Minute
-		time.Sleep(outage)
+		pass(outage)
 		if n := s.count() - before; n > int(outage/(time.Second/2)) || lockrouter.Lanes(r) > 0 {
 			t.Errorf("%d calls in %s, and %d lanes", n, outage, lockrouter.Lanes(r))
 		}
 		s.failing(nil)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if n, size := lockrouter.Doubts(r); n > 0 || size > 0 {
 			t.Errorf("%d doubts of %d bytes are left", n, size)
 		}
@@ -95,7 +95,7 @@ func TestDoubtsAboutOneLockAreTakenBackTogether(t *testing.T) {
 			lockMany(t, r, fmt.Sprint(i), "shop", []string{"1"})
 		}
 		s.failing(nil)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if n, _ := lockrouter.Doubts(r); n > 0 {
 			t.Errorf("%d are left", n)
 		}
@@ -116,7 +116,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 		if size > lockrouter.MaxDoubts || size < lockrouter.MaxDoubts/2 || n > 25_000*9/10 {
 			t.Errorf("%d doubts of %d bytes", n, size)
 		}
-		time.Sleep(11 * time.Minute)
+		pass(11 * time.Minute)
 		if n, size = lockrouter.Doubts(r); n > 0 || size > 0 {
 			t.Errorf("%d doubts of %d bytes are left", n, size)
 		}

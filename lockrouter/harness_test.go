@@ -83,6 +83,9 @@ func bubble(t *testing.T, test func(t *testing.T, s *shelf)) {
 	synctest.Test(t, func(t *testing.T) { test(t, &shelf{Store: memory.New(nil), took: time.Millisecond}) })
 }
 
+// pass lets the time of a bubble pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 func router(t *testing.T, s lockrouter.Store, o lockrouter.Options) *lockrouter.Router {
 	o.Store = s
 	if o.Foreground == 0 {

@@ -217,7 +217,10 @@ func (i *Interceptor) noteBulk(r *request, capture *watch.Capture, of []bulk.Nam
 
 // item ends what the request's session knew of the document of an item, which the request calls so.
 func (n *noting) item(action string, it *es.Item, called bulk.Name) {
-	if result := string(it.Result); result == "" || result == "noop" {
+	switch result := string(it.Result); {
+	case result == "", result == "noop":
+		return
+	case result == "created" && called.ID == "" && it.Version == 1: // nobody knew of it: the engine has made its id
 		return
 	}
 	catalog, realm := n.i.catalog, n.r.Client().Realm
