@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"optimist/e2e/engine"
 )
 
 // randomBulks is how many random bulks are compared on an engine. The long tests compare more.
@@ -58,9 +56,19 @@ func (m *maker) largeDocument() string {
 	return `{"l":"` + strings.Repeat("x", tiny+m.IntN(3*tiny)) + `"}`
 }
 
+// odd is a part that the engines refuse the whole bulk for; mostly it is none.
+func (m *maker) odd(of ...string) string {
+	if m.breaks(20) {
+		return m.pick(of...)
+	}
+	return `{"doc":{"a":1}}`
+}
+
 func (m *maker) part() string {
 	return m.pick(`{"doc":{"a":2}}`, `{"doc":{"a":1}}`, `{"doc":{"b":[3]},"doc_as_upsert":true}`, `{"doc":{"a":7},"upsert":{"u":1}}`, `{"doc":{"a":2},"_source":true}`,
-		`{"doc":{"a":1},"detect_noop":false}`, `{"doc":{}}`) + m.rarely(200, "x")
+		`{"doc":{"a":1},"detect_noop":false}`, `{"doc":{}}`, `{"doc":{"a":3},"upsert":{}}`, `{"\u0064oc":{"a":4}}`, m.odd(`{"upsert":{}}`, `{}`, `{"doc":{},"script":{"source":"x"}}`, `{"doc_as_upsert":true}`),
+		`{"script":{"source":"ctx._source.a = 5"},"upsert":{"s":1}}`, `{"script":{"source":"ctx.op = 'none'"}}`,
+		`{"script":{"source":"ctx.op = 'delete'"}}`, `{"script":{"source":"ctx._source.a = 6"},"scripted_upsert":true,"upsert":{}}`) + m.rarely(200, "x")
 }
 
 func (m *maker) action(verb string) string {
@@ -70,8 +78,9 @@ func (m *maker) action(verb string) string {
 			members = append(members, member)
 		}
 	}
-	add(m.rarely(3, `"_index":"shop"`, `"_index":"store"`, `"_index":"other"`, `"_index":null`, `"_index":"no/t"`))
-	id := m.pick(`"_id":"1"`, `"_id":"2"`, `"_id":"3"`, `"_id":"\u00fc/4"`, `"_id":5`, `"_id":"6","routing":"r"`)
+	add(m.rarely(3, `"_index":"shop"`, `"_index":"store"`, `"_index":"other"`, `"_index":null`, `"_index":"no/t"`, `"\u005findex":"store"`))
+	id := m.pick(`"_id":"1"`, `"_id":"2"`, `"_id":"3"`, `"_id":"\u00fc/4"`, `"_id":5`, `"_id":"6","routing":"r"`, `"_id":"1","routing":5`,
+		`"\u005fid":"2"`, `"_id":"\u0033"`, `"_id":" 7"`, `"_id":"`+strings.Repeat("l", 511+m.IntN(3))+`"`)
 	if verb == "update" || verb == "delete" || m.IntN(6) > 0 {
 		add(id)
 	}
@@ -81,9 +90,11 @@ func (m *maker) action(verb string) string {
 	if verb == "index" || verb == "delete" || m.breaks(12) { // of the others they may refuse the bulk for it
 		add(m.rarely(12, `"if_seq_no":1000000,"if_primary_term":1`, `"version":4,"version_type":"external"`))
 	}
-	add(m.rarely(30, `"require_alias":true`, `"require_alias":false`, `"pipeline":"none"`, `"pipeline":"_none"`, `"_source":true`))
+	add(m.rarely(30, `"require_alias":true`, `"require_alias":false`, `"pipeline":"none"`, `"pipeline":"_none"`, `"_source":true`,
+		`"version":"4","version_type":"external_gte"`, `"if_seq_no":"0","if_primary_term":"1"`, `"routing":""`))
 	if m.breaks(20) {
-		add(m.pick(`"if_seq_no":1`, `"colour":1`, `"pipeline":[]`, `"op_type":"create"`))
+		add(m.pick(`"if_seq_no":1`, `"colour":1`, `"pipeline":[]`, `"op_type":"create"`, `"_id":"1","_id":"1"`, `"_id":{}`, `"_type":"_doc"`,
+			`"if_seq_no":-1,"if_primary_term":0`, `"_ID":"1"`))
 	}
 	if verb == "update" {
 		add(m.rarely(5, `"retry_on_conflict":2`))
@@ -113,7 +124,9 @@ func (m *maker) bulk() string {
 
 func (m *maker) target() string {
 	return m.pick("/shop/_bulk", "/shop/_bulk", "/shop/_bulk", "/store/_bulk", "/_bulk") + m.rarely(8, "?refresh=true", "?filter_path=items.*.status,errors",
-		"?require_alias=true", "?_source=true", "?refresh=maybe", "?colour=red", "?timeout=10s")
+		"?require_alias=true", "?_source=true", "?refresh=maybe", "?colour=red", "?timeout=10s", "?routing=r", "?_source_includes=a", "?_source_excludes=a",
+		"?refresh=wait_for", "?pipeline=_none", "?human", "?wait_for_active_shards=1", "?filter_path=-items.*.error,-took",
+		"?require_alias", "?refresh=true&refresh=false")
 }
 
 // each is what differs each time, or from one index to another.
@@ -181,7 +194,6 @@ func (c *comparison) same(method, target, body string) {
 // TestRandomBulksAreWhatTheyAreWithoutOptimist sends the same bulks directly and through optimist: of a client that has read nothing, and of
 // one that reads documents before it writes. While nobody else writes, the answers and the documents are equal.
 func TestRandomBulksAreWhatTheyAreWithoutOptimist(t *testing.T) {
-	engine.Long(t)
 	eachTarget(t, func(t *testing.T, e target) {
 		for name, w := range map[string]struct {
 			config string
@@ -194,7 +206,10 @@ func TestRandomBulksAreWhatTheyAreWithoutOptimist(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				p := optimistFor(t, e, w.config)
-				seed := rand.Uint64()
+				seed := uint64(1) // always the same but for long tests: a new bulk may show an old difference
+				if long() {
+					seed = rand.Uint64()
+				}
 				if given, err := strconv.ParseUint(os.Getenv("BULK_SEED"), 10, 64); err == nil {
 					seed = given
 				}
