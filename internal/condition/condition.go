@@ -57,7 +57,7 @@ func Compile(expr string) (*Program, error) {
 	checked, issues := env.Compile(expr)
 	if err := issues.Err(); err != nil {
 		first := issues.Errors()[0]
-		return nil, compileError(first.Location, first.Message)
+		return nil, compileError(first.Location, expr, first.Message)
 	}
 	if is := resultOf(checked); is != "" {
 		return nil, &CompileError{Line: 1, Column: 1, Reason: "must be true or false, and " + is}

@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"cel.dev/cel-go/common"
@@ -18,21 +19,51 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
 }
 
-func compileError(at common.Location, reason string) *CompileError {
+func compileError(at common.Location, expr, reason string) *CompileError {
+	if not.MatchString(expr) && strings.Contains(reason, "mismatched input") && strings.HasSuffix(reason, "expecting <EOF>") {
+		reason += "; write ! for not"
+	}
 	// The parser has no place for what is wrong with the whole, as its length.
 	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: plainly(strings.TrimSpace(reason))}
 }
 
+// not is where a word stands for what is a sign in expressions. The parser takes it for a name, and minds what follows.
+var not = regexp.MustCompile(`(^|[(&|] *)not `)
+
 // plainly says what the parser means: it lists all that could stand in a place, and has no word for the end.
 func plainly(reason string) string {
 	reason, _, _ = strings.Cut(reason, " expecting {")
-	switch {
-	case strings.HasSuffix(reason, "mismatched input '<EOF>'"):
+	if strings.HasSuffix(reason, "mismatched input '<EOF>'") {
 		return "Syntax error: the expression ends before it is complete"
-	case strings.Contains(reason, "token recognition error at: '="):
-		return reason + "; to compare write =="
+	}
+	for _, h := range hints {
+		if strings.Contains(reason, h.in) {
+			return reason + "; " + h.says
+		}
 	}
 	return reason
+}
+
+// hints are for what people write who know another language, by what the parser says of it.
+var hints = []struct{ in, says string }{
+	{"token recognition error at: '=", "to compare write =="},
+	{"mismatched input 'and'", "write && for and"},
+	{"mismatched input 'or'", "write || for or"},
+	{"mismatched input 'is'", "to compare write ==, as in x == null"},
+	{"token recognition error at: '&", "write && for and"},
+	{"token recognition error at: '|", "write || for or"},
+	{`token recognition error at: '"`, "the quote isn't closed"},
+	{"token recognition error at: ''", "the quote isn't closed"},
+	{"extraneous input '?'", "for a value that may be missing write x.?name.orValue(other)"},
+	{"extraneous input '>'", "write != for unequal"},
+	{"undeclared reference to 'not'", "write ! for not"},
+	{"undeclared reference to 'request.", "of a request there are method, op, index, id, routing, user, time and headers"},
+	{"undeclared reference to 'None'", "write null"},
+	{"undeclared reference to 'now'", "the time is request.time"},
+	{"undeclared reference to 'double'", "numbers are compared exactly, without it"},
+	{"undeclared reference to", "there are incoming, current, base, candidate and request"},
+	{"invalid argument to has()", "has() asks for a field, as in has(candidate.stock)"},
+	{"applied to '(string, int)'", "a text is compared with a text: put the number in quotes"},
 }
 
 // inPart is a reason that isn't as long as the text of a document that is repeated in it.

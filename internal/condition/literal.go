@@ -29,7 +29,7 @@ func checkLiterals(a *ast.AST, src string) error {
 			reason = "has more than 15 digits, and could not be compared exactly"
 		}
 		if reason != "" {
-			found = compileError(a.SourceInfo().GetStartLocation(e.ID()), reason)
+			found = compileError(a.SourceInfo().GetStartLocation(e.ID()), "", reason)
 		}
 	}))
 	if found != nil {
