@@ -117,14 +117,33 @@ func steps(r *config.Rule) string {
 	return "; then " + count(len(r.Transform), "step")
 }
 
-// exceptions says when a write of the rule doesn't end as those of other rules do.
+// exceptions says what the rule does that other rules don't.
 func exceptions(r *config.Rule) string {
 	text := ""
-	if r.Locks == config.LocksEnforce {
-		text += "; 423 if another client holds its lock"
-	}
-	if r.OnExhausted == config.ExhaustedDeadLetter {
-		text += "; a dead letter if it can't be placed"
+	for _, x := range []struct {
+		is   bool
+		says string
+	}{
+		{r.Update == config.UpdateEngine, "_updates are merged by the engine"},
+		{r.Bulk == config.BulkPass, "items of a _bulk go as they are"},
+		{r.Bulk == config.BulkRefuse, "items of a _bulk are refused"},
+		{r.Pipeline == config.PipelineRerun, "pipelines run again on what is merged"},
+		{r.OnMissing == config.MissingRecreate, "makes documents anew that were deleted since"},
+		{r.Rerun, "_update_by_query runs again after conflicts"},
+		{r.WriteID != "", "leaves marks in " + r.WriteID},
+		{r.Base.Stamp != "", "stamps documents in " + r.Base.Stamp},
+		{r.Base.Unknown == config.UnknownFetch && r.Locks != config.LocksEnforce, "without a base, from the current document"},
+		{r.Base.Unknown == config.UnknownReject, "428 without a base"},
+		{r.Base.Lost == config.LostReject, "409 if the base was lost"},
+		{r.Base.Ambiguous == config.AmbiguousFail, "409 if the base is ambiguous"},
+		{r.Rejected == config.RejectedPass, "429 at once if the engine is busy"},
+		{r.Priority == config.PriorityBackground, "other writes go first"},
+		{r.Locks == config.LocksEnforce, "423 if another client holds its lock"},
+		{r.OnExhausted == config.ExhaustedDeadLetter, "a dead letter if it can't be placed"},
+	} {
+		if x.is {
+			text += "; " + x.says
+		}
 	}
 	return text
 }

@@ -135,15 +135,22 @@ func fights(ts *testscript.TestScript, neg bool, args []string) {
 	ask("PUT", "other", ts.ReadFile(args[4]))
 }
 
-// TestCheckNamesWhatARuleDoesToAWriteThatEndsBadly: the summary was silent about locks and dead letters.
-func TestCheckNamesWhatARuleDoesToAWriteThatEndsBadly(t *testing.T) {
+// TestCheckNamesWhatARuleDoesUnlikeOthers: the summary was silent about it.
+func TestCheckNamesWhatARuleDoesUnlikeOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "optimist.yaml")
-	rules := "rules:\n- {name: a, match: {index: [a]}, locks: enforce, on_exhausted: dead_letter, transform: [{op: now, path: /at}]}\n"
+	rules := "rules:\n- {name: a, match: {index: [a]}, locks: enforce, on_exhausted: dead_letter, transform: [{op: now, path: /at}]}\n" +
+		"- {name: b, match: {index: [b]}, bulk: refuse, update: engine, write_id: _writes, on_missing: recreate, rerun: true, " +
+		"priority: background, base: {unknown: reject, lost: reject, ambiguous: fail}}\n"
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, out, _ := invoke(t, "check", file)
-	if want := "merges: sent; then 1 step; 423 if another client holds its lock; a dead letter if it can't be placed"; !strings.Contains(out, want) {
-		t.Errorf("%s\nwant %s", out, want)
+	for _, want := range []string{"merges: sent; then 1 step; 423 if another client holds its lock; a dead letter if it can't be placed",
+		"merges: sent; _updates are merged by the engine; items of a _bulk are refused; makes documents anew that were deleted since; " +
+			"_update_by_query runs again after conflicts; leaves marks in _writes; 428 without a base; 409 if the base was lost; " +
+			"409 if the base is ambiguous; other writes go first"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s\nwant %s", out, want)
+		}
 	}
 }

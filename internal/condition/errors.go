@@ -37,7 +37,7 @@ func plainly(reason string) string {
 		return "Syntax error: the expression ends before it is complete"
 	}
 	for _, h := range hints {
-		if strings.Contains(reason, h.in) {
+		if strings.Contains(reason, h.in) && !strings.Contains(reason, "did you mean") {
 			return reason + "; " + h.says
 		}
 	}
