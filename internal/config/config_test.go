@@ -89,7 +89,7 @@ func TestGoodFilesSayWhatIsInForce(t *testing.T) {
 func TestFlagsWinOverTheFile(t *testing.T) {
 	file := []byte("listen: :1\nadmin: localhost:2\nmode: observe\nupstream: {urls: [http://a:1]}\nlog: {format: json, level: error}\n")
 	cfg, err := Parse("f.yaml", file, Overrides{Listen: ":3", Admin: new("[::1]:4"), Mode: "off", LogFormat: "text", LogLevel: "debug",
-		Upstream: []string{"http://b:1", "http://c:1"}})
+		Upstream: []string{"http://b:1", " http://c:1 "}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,8 +117,9 @@ func (c *Config) override(o Overrides) Problems {
 	text("log.format", "--log-format", o.LogFormat, reflect.ValueOf(&c.Log.Format).Elem())
 	text("log.level", "--log-level", o.LogLevel, reflect.ValueOf(&c.Log.Level).Elem())
 	if len(o.Upstream) > 0 {
-		c.Upstream.URLs = o.Upstream
-		for i := range o.Upstream {
+		c.Upstream.URLs = make([]string, len(o.Upstream))
+		for i, url := range o.Upstream {
+			c.Upstream.URLs[i] = strings.TrimSpace(url) // a list is often written with a blank behind each comma
 			c.flags[fmt.Sprintf("upstream.urls[%d]", i)] = "--upstream (or OPTIMIST_UPSTREAM)"
 		}
 	}

@@ -65,7 +65,7 @@ func (v *validator) top() {
 			v.fail("admin", "%s isn't a loopback address: everybody who reaches it could switch guarding off; set admin_token_file, "+
 				"or admin_tls with a client_ca_file", c.Admin)
 		}
-		if c.Admin == c.Listen && !strings.HasSuffix(c.Admin, ":0") {
+		if overlap(c.Admin, c.Listen) {
 			v.fail("admin", "the data port has the same address, %s; the two listeners must differ", c.Listen)
 		}
 	}
@@ -78,6 +78,14 @@ func (v *validator) top() {
 			v.warn("sniffing.advertise", "it has no effect where sniffing.answer is pass")
 		}
 	}
+}
+
+// overlap reports whether no two listeners can have these addresses. One without a host, or with that of all, takes the port of each host.
+func overlap(a, b string) bool {
+	hostA, portA, err := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	every := func(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
+	return err == nil && errB == nil && portA == portB && portA != "0" && (hostA == hostB || every(hostA) || every(hostB))
 }
 
 func (v *validator) serverTLS(key string, t *ServerTLS) {
