@@ -170,7 +170,7 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		{`current.a ?? 1`, 1, 12, "orValue"},
 		{`current.a <> 1`, 1, 12, "write !="},
 		{`document.a`, 1, 1, "there are incoming, current, base, candidate and request"},
-		{`request.content_type == "x"`, 1, 8, "of a request there are method"},
+		{`request.content_type == "x"`, 1, 1, "of a request there are method"},
 		{`now() > current.at`, 1, 4, "the time is request.time"},
 		{`has(current)`, 1, 5, "has(candidate.stock)"},
 		{`true; false`, 1, 5, "at: ';'"},

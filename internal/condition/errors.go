@@ -57,7 +57,7 @@ var hints = []struct{ in, says string }{
 	{"extraneous input '?'", "for a value that may be missing write x.?name.orValue(other)"},
 	{"extraneous input '>'", "write != for unequal"},
 	{"undeclared reference to 'not'", "write ! for not"},
-	{"undeclared reference to 'request.", "of a request there are method, op, index, id, routing, user, time and headers"},
+	{"undeclared reference to 'request", "of a request there are method, op, index, id, routing, user, time and headers"},
 	{"undeclared reference to 'None'", "write null"},
 	{"undeclared reference to 'now'", "the time is request.time"},
 	{"undeclared reference to 'double'", "numbers are compared exactly, without it"},
