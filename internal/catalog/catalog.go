@@ -62,6 +62,9 @@ type Asker struct {
 type Index struct {
 	es.Index
 	Unknown string
+	// Stranger says that it isn't known because the engine doesn't know the client's credentials (401). It tells no such client anything of
+	// other names, either.
+	Stranger bool
 }
 
 // Exists reports whether the index is there, and is known.
@@ -248,7 +251,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		a.until = f.ended.Add(outageAge)
 	default:
 		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
-		if !es.IsStranger(err) { // who can make up any name
+		if a.value.Stranger = es.IsStranger(err) && !c.ownAuth; !es.IsStranger(err) { // who can make up any name
 			c.unguardable.Call(name, outcome.ReasonMetadata)
 		}
 	}

@@ -174,9 +174,19 @@ func (b *items) nameOf(index string) *named {
 	return n
 }
 
-// indexOf is what the engine says of the index; asked once.
+// indexOf is what the engine says of the index; asked once. Once the engine has refused the client's credentials, it isn't asked about
+// further names: a small bulk may have hundreds.
 func (b *items) indexOf(n *named) (catalog.Index, error) {
-	n.asked.Do(func() { n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0) })
+	n.asked.Do(func() {
+		if refused := b.denied.index.Load(); refused != nil {
+			n.index = *refused
+			n.index.Name = n.name
+			return
+		}
+		if n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0); n.err == nil && n.index.Stranger {
+			b.denied.index.Store(&n.index)
+		}
+	})
 	return n.index, n.err
 }
 
@@ -400,6 +410,10 @@ const atOnce = 1000
 // never is. That client may have come again, and have written the documents since.
 func (b *items) work(ctx context.Context, queues [][]*item) {
 	waited := false
+	if len(queues) > 1 && b.denied.index.Load() != nil { // if the engine refuses the first one, too, it isn't asked for the others
+		b.workWave(ctx, queues[:1], false)
+		queues, waited = queues[1:], true
+	}
 	for wave := range slices.Chunk(queues, atOnce) {
 		b.workWave(ctx, wave, waited && wire.PeerLeft(ctx))
 		waited = true
@@ -631,7 +645,10 @@ func (b *items) note(it *item, a *respond.Answer, err error) {
 
 // denial is the answer to a bulk's items after the engine has refused the client's credentials for one of them. The engine isn't asked
 // for the others: a small compressed bulk may have a hundred thousand items. All goroutines of the bulk may use it.
-type denial struct{ of atomic.Pointer[error] }
+type denial struct {
+	of    atomic.Pointer[error]
+	index atomic.Pointer[catalog.Index] // the first one about which the engine has refused to say anything to the client
+}
 
 // err is what the next item gets; nil if the engine has refused no credentials.
 func (d *denial) err() error {
