@@ -41,12 +41,33 @@ func (c *demoCmd) Run(p *process) error {
 		return usageError("optimist demo: %q is not a URL of an engine; write it as in http://127.0.0.1:9200, without a user",
 			config.Redact(c.Upstream))
 	}
-	// With SIGPIPE, which a pipe without a reader sends (optimist demo | head), the index is deleted, too.
-	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(p.ctx, ends...)
 	defer stop()
+	// An output without a reader (optimist demo | head) ends the demo as a signal does, so that the index is deleted, too. The system's own
+	// signal would end the process. It also comes from a connection that a client has closed.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	return demo.Run(ctx, demo.Options{
 		Optimist: p.optimist, Upstream: c.Upstream, Once: c.Once, Workers: c.Workers, Rounds: c.Rounds, Terminal: terminal(p.stdout),
-	}, p.stdout)
+	}, &endingWriter{p.stdout, end})
+}
+
+// endingWriter calls end if nobody reads any more what is written.
+type endingWriter struct {
+	io.Writer
+	end func()
+}
+
+func (w *endingWriter) Write(text []byte) (n int, err error) {
+	if n, err = w.Writer.Write(text); err != nil {
+		w.end()
+	}
+	return n, err
 }
 
 // optimist serves in this process, for the demonstration.

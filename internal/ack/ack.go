@@ -53,7 +53,7 @@ func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
 // or any answer in another format, is taken for one.
 func Is(res *upstream.Response, r *upstream.Request) bool {
 	_, query, _ := bytes.Cut(r.Target, []byte("?"))
-	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONBody(r.Fields) {
+	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONMedia(r.Fields) {
 		return true
 	}
 	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)

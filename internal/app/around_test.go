@@ -34,6 +34,7 @@ func TestNoBulkGoesAroundARule(t *testing.T) {
 	for name, c := range map[string]struct{ first, path, before, action string }{
 		"the path is another index":      {"", "/free/_bulk", "", plain},
 		"behind an item of the path":     {"", "/free/_bulk", lines(`{"index":{"_id":"2"}}`, `{}`), plain},
+		"behind an empty pipeline":       {"", "/shop/_bulk", lines(`{"update":{"_id":"2","pipeline":""}}`, `{"doc":{}}`), plain},
 		"the name is escaped":            {"", "/free/_bulk", "", `{"index":{"_\u0069ndex":"shop","_id":"1"}}`},
 		"the item names an alias":        {"", "/free/_bulk", "", `{"index":{"_index":"front","_id":"1"}}`},
 		"the item names a date":          {"", "/free/_bulk", "", `{"index":{"_index":"<shop>","_id":"1"}}`},

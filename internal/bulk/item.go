@@ -153,7 +153,7 @@ func (it *Item) readUpdate() bool {
 			doc = true
 		case s.Named("script"):
 			script = true
-		case s.Named("upsert"), s.Named("doc_as_upsert") && string(s.Text()) != "false":
+		case s.Named("upsert"), s.Named("doc_as_upsert") && string(bytes.Trim(s.Text(), `"`)) != "false":
 			upserts = true // no engine makes the document under a guard
 		}
 	}
@@ -410,7 +410,7 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON:
 		it.pipeline = v.String()
 		it.pipes = it.pipes || it.pipeline != noPipeline
-		return it.pipeline != ""
+		return true
 	case name == "_source" && v.IsArray(): // which the engines refuse
 		return false
 	case name == "_source" && it.Kind == api.Update:
@@ -508,8 +508,9 @@ func (it *Item) complete(r *Reader) error {
 // isRefused reports whether the engine refuses the whole bulk because of the item's members.
 func (it *Item) isRefused(r *Reader) bool {
 	const longestID = 512 // bytes
-	return it.ownType && !r.Types || it.Guarded && it.misguarded() ||
-		len(it.ID) > longestID && it.Kind != api.Delete
+	long := len(it.ID) > longestID
+	it.Odd = it.Odd || long && it.Kind == api.Update // for which some engines refuse the whole bulk
+	return it.ownType && !r.Types || it.Guarded && it.misguarded() || long && (it.Kind == api.Index || it.Kind == api.Create)
 }
 
 // misguarded reports whether the engine refuses the whole bulk because of the item's guard. It takes a sequence number and its primary
@@ -521,6 +522,9 @@ func (it *Item) misguarded() bool {
 	version, hasVersion := it.number("version")
 	kind, _ := uri.Param(it.params, "version_type")
 	external := string(kind) == "external" || string(kind) == "external_gte"
+	if hasVersion && !external && (version == matchAny || version == matchDeleted) {
+		hasVersion, it.Odd = false, true
+	}
 	switch {
 	case it.Verb == "create", hasSeqNo != hasTerm, hasVersion != external, len(kind) > 0 && !external && string(kind) != "internal":
 		return true
@@ -532,6 +536,9 @@ func (it *Item) misguarded() bool {
 	}
 	return false
 }
+
+// The engines' own numbers for any version, and for that of a document that was deleted.
+const matchAny, matchDeleted = -3, -4
 
 // number is a parameter of the item's that has to be a whole number. Some engines take others, too, and cut them off: such an item is Odd.
 func (it *Item) number(name string) (n int64, given bool) {

@@ -103,7 +103,6 @@ func TestBulksThatAreOddAreLeftToTheEngine(t *testing.T) {
 		`{"delete":{"_id":"1","version":-1,"version_type":"external_gte"}}|`,
 		`{"delete":{"_id":"1","version":1,"version_type":"force"}}|`,
 		`{"index":{"_id":"` + strings.Repeat("x", 513) + `"}}|{}|`,
-		`{"update":{"_id":"` + strings.Repeat("x", 513) + `"}}|{"doc":{}}|`,
 		`{"index":{"_id":"1","pipeline":""}}|{}|`,
 		`{"update":{"_id":"1","retry_on_conflict":1}}|{"doc":{},"if_seq_no":1,"if_primary_term":1}|`,
 		`{"update":{"_id":"1","version":1}}|{"doc":{}}|`, `{"update":{"_id":"1","if_seq_no":1,"if_primary_term":1,"retry_on_conflict":1}}|{"doc":{}}|`,
@@ -136,6 +135,8 @@ func TestAnOddItemIsLeftToTheEngineByItself(t *testing.T) {
 		`{"index":{"_id":"1"}}||`: true, `{"create":{"_id":"1"}}|7|`: true, `{"index":{"_id":""}}|{}|`: true, `{"index":{"_id":null,"routing":null}}|{}|`: false,
 		`|   |{"index":{"_id":"1"}}| {}|`: false, `{"index":{"_id":"1","op_type":"x"}}|{}|`: false, `{"update":{"_id":"1"}}|{"doc":{}}x|`: false,
 		`{"index":{"if_seq_no":1,"if_primary_term":1}}|{}|`: true, `{"index":{"_id":"\ud800"}}|{}|`: true,
+		`{"index":{"_id":"1","version":-3}}|{}|`: true, `{"delete":{"_id":"1","version":-4,"version_type":"internal"}}|`: true,
+		`{"update":{"_id":"` + strings.Repeat("x", 513) + `"}}|{"doc":{}}|`: true, `{"update":{"_id":"1","pipeline":""}}|{"doc":{}}|`: false,
 	} {
 		items, err := readAll(strings.ReplaceAll(text, "|", "\n"), Defaults{Index: "shop"})
 		if err != nil || len(items) != 1 || items[0].Odd != odd || items[0].Routing != "" {

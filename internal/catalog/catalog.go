@@ -183,14 +183,22 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
+	if len(name) <= maxName {
+		if a := c.entryOf(asker, name).several.Load(); c.holds(a, asker, c.now(), 0) {
+			return a.value, nil
+		}
+	}
+	return c.LearnFound(ctx, asker, name)
+}
+
+// LearnFound is Learn for the name of an index in which a document was found: so there is one now, whatever was learnt before.
+func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Index, error) {
 	if len(name) > maxName {
 		return Index{Index: es.Index{Name: name}}, unavailable(name, errTooLong)
 	}
 	e, began := c.entryOf(asker, name), c.now()
-	for _, a := range [...]*answer[Index]{e.index.last.Load(), e.several.Load()} {
-		if c.holds(a, asker, began, 0) {
-			return a.value, nil
-		}
+	if a := e.index.last.Load(); c.holds(a, asker, began, 0) {
+		return a.value, nil
 	}
 	if f := e.index.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
 		return lastKnown(e.index.last.Load(), name, f.err)

@@ -199,7 +199,7 @@ func TestTheCommentedFileIsTheStructs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# yaml-language-server: $schema=schema.json
 # optimist's configuration: every key, what it does, and its default. All but upstream.urls can be left out, and
-# most should be: what stands here is what an empty file means.
+# most should be: what stands here is what the file {} means.
 #
 # Check a file with ` + "`optimist check FILE`" + `. Keys marked (restart) are read at start only; a change of the others counts
 # when the file is saved, or on SIGHUP. Durations are written as in the engine: 500ms, 30s, 5m. Sizes: 64KiB, 256MiB, 1GiB.

@@ -37,7 +37,9 @@ func (n *Noted) Answered(ctx context.Context, res *upstream.Response, err error)
 			return
 		}
 		fallthrough
-	case err != nil, res.Status < http.StatusInternalServerError && (n.Certain || res.Status != http.StatusConflict):
+	case err == nil && (res.Status >= http.StatusInternalServerError || res.Status == http.StatusRequestTimeout ||
+		res.Status == http.StatusConflict && !n.Certain): // it may be applied all the same
+	default:
 		// Others must learn it even if this process ends: else a rollback takes a document that is as the write would have left it for the
 		// write's, and another client's document is gone. If it can't be stored, it goes with the journal's next page.
 		_ = j.Failed(context.WithoutCancel(ctx), n.At)

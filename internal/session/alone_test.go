@@ -10,8 +10,7 @@ func TestWhoSavesFromMemoryIsToldFromTheClientThatWroteSince(t *testing.T) {
 		more = `{"title":"the quick brown fox","lines":[{"id":"x1","text":"written by anna"},{"id":"a1","text":"once more by anna"}]}`
 	)
 	for name, read := range map[string]func(s *Store){
-		"nobody has read since":     func(*Store) {},
-		"client B looks at its own": func(s *Store) { s.Read(pool, ref, rev(7, bs), s.Epoch()) },
+		"nobody has read since": func(*Store) {},
 		"client B writes twice": func(s *Store) {
 			s.Read(pool, ref, rev(7, bs), s.Epoch())
 			commit(take(t, s, pool, bs+" "), 8, bs+" ")
@@ -50,5 +49,24 @@ func TestAClientAloneIsNotTakenForTwo(t *testing.T) {
 		b := take(t, s, pool, text(own))
 		want(t, b, KindView, 8)
 		b.Release()
+	}
+}
+
+// A client that is alone takes out what it has put in. From what it wrote before that it would have done less, but it has read the document
+// since.
+func TestAClientAloneTakesOutWhatItHasPutIn(t *testing.T) {
+	s := ranked(t)
+	versions := []string{`{"lines":[{"id":"A"}],"total":1}`, `{"lines":[{"id":"A"},{"id":"B"}],"total":2}`,
+		`{"lines":[{"id":"A"}],"total":1,"coupon":"X"}`}
+	s.Read(pool, ref, rev(5, `{}`), s.Epoch())
+	commit(take(t, s, pool, versions[0]), 6, versions[0])
+	for n, sent := range versions[1:] {
+		seq := int64(6 + n)
+		s.Read(pool, ref, rev(seq, versions[n]), s.Epoch())
+		b := take(t, s, pool, sent)
+		if want(t, b, KindRead, seq); b.Ambiguous {
+			t.Error("its base is certain")
+		}
+		commit(b, seq+1, sent)
 	}
 }

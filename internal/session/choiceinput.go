@@ -40,11 +40,12 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	return k
 }
 
-// mayBePast reports whether the base may be in the history. While nothing shows that several clients are at work, it isn't there for a
-// part, and not if the write sets the document back to what it was, as a client that is alone does.
+// mayBePast reports whether the base may be in the history. While nothing shows that several clients are at work, it isn't there if
+// somebody has read and not written yet: a client that is alone writes from what it has read, and may take out what it has put in. Nor
+// is it there for a part, or if the write sets the document back to what it was, as a client that is alone does.
 func (t *selection) mayBePast(e *viewcache.Entry) bool {
 	setsBack := func(p viewcache.Past) bool { return viewcache.Same(p.SentBody.Bytes(), t.Sent) }
-	return len(e.Past) > 0 && (e.Shared || t.Sent != nil && t.On == nil && !slices.ContainsFunc(e.Past, setsBack))
+	return len(e.Past) > 0 && (e.Shared || len(e.Reads) == 0 && t.Sent != nil && t.On == nil && !slices.ContainsFunc(e.Past, setsBack))
 }
 
 // choiceReads returns the entry's outstanding reads for choice.Choose. They are valid until the shard is unlocked.

@@ -53,6 +53,18 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 }
 
+// passedBy is for a write that went without the entry's view, as one of a blind writer does, and left these numbers. A view that is older
+// is no base any more: from there, the change of this write would count twice. e may be nil.
+func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
+	if e == nil || !e.View.Set || e.View.Numbers == left || viewcache.Newer(e.View.Numbers, left) {
+		return
+	}
+	was := e.Empty()
+	sh.DropView(e)
+	sh.note(e)
+	sh.emptied(e, was)
+}
+
 // settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
 // as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
 func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
@@ -76,6 +88,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 		}
 	}
 	if !c.leavesBase {
+		sh.passedBy(e, a.Stored.Numbers)
 		return nil, renewed
 	}
 	waited := sh.endPending(c)

@@ -415,3 +415,28 @@ func TestWhoHasNeverSeenAnIndexCanNotMissIt(t *testing.T) {
 		t.Errorf("names that no index has take the room of %d", n)
 	}
 }
+
+// A blind writer's write goes without the view of its document. That is older then: from there, the change would count twice once the
+// session isn't blind any more.
+func TestABlindWriteEndsTheViewOfItsDocument(t *testing.T) {
+	s, _ := newTest(t)
+	made := func(n int64, sent string) {
+		b, _ := s.Take(ended(), pool, ref, []byte(sent))
+		b.Commit(Ack{Stored: rev(n, sent), Sent: []byte(sent), Created: n == 0})
+	}
+	made(0, `{"l":["a"]}`)
+	overwriteMany(t, s, pool)
+	made(1, `{"l":["a","b"]}`)
+	for n := range 8 {
+		r := at(100 + n)
+		s.Read(pool, r, rev(5, `{}`), s.Epoch())
+		overwrite(t, s, pool, r)
+	}
+	b := take(t, s, pool, `{"l":["a","b","c"]}`)
+	if b.Reason == ReasonBlind {
+		t.Fatal("it is blind still")
+	}
+	if b.Kind == KindView {
+		t.Errorf("the base is %s", b.View)
+	}
+}

@@ -34,6 +34,9 @@ func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 		n.Add(e.View.Note())
 	}
 	for i := range e.Past {
+		if !e.Shared {
+			break // one client, as far as is known: it has in hand what it has read or written last
+		}
 		v := e.Past[i].View.Note()
 		v.Clients = 0 // hardly any client has it in hand
 		n.Add(v)

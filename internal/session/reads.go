@@ -130,11 +130,11 @@ func (r *reading) into(own bool) bool {
 	return true
 }
 
-// overtaken is for a read that was under way when another one showed that the index is a new one. It may be of either index. If it shows a
-// revision that is known of the new one, it is of that. Else its numbers can guard a write, which then does no harm in either, but what it
-// shows is no base: the read counts as one of numbers. Without it, a client of an inferred session would get another client's read, or what
-// that client has written since, as its base. But if other bytes are known of the same numbers, the read is of the old index, and its
-// numbers would let it overwrite the document of the new one.
+// overtaken is for a read that was under way when another one showed that the index is a new one. It may be of either index. If it shows
+// a revision that is known of the new one, it is of that. Else its numbers can guard a write: it does harm only if the documents of both
+// indices have the same numbers. What it shows is no base: the read counts as one of numbers. Without it, a client of an inferred
+// session would get another client's read, or what that client has written since, as its base. But if other bytes are known of the same
+// numbers, the read is of the old index, and its numbers would let it overwrite the document of the new one.
 func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 	if r.at >= gone || !r.rev.Known() || !r.ix.IsRenewed(r.at) {
 		return

@@ -240,6 +240,24 @@ func TestARevisionThatIsReadAgainIsNotRecalled(t *testing.T) {
 	}
 }
 
+// A client that is alone has in hand what it has read or written last, and nothing older.
+func TestWhatOneClientWroteBeforeIsNotRecalled(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	for n := int64(5); n < 8; n++ {
+		was, made := fmt.Sprintf(`{"a":%d}`, n), fmt.Sprintf(`{"a":%d}`, n+1)
+		s.Read(pool, ref, rev(n, was), s.Epoch())
+		commit(take(t, s, pool, made), n+1, made)
+	}
+	s = p.next()
+	s.Read(pool, ref, rev(8, `{"a":8}`), s.Epoch())
+	b := take(t, s, pool, `{"a":9}`)
+	want(t, b, KindRead, 8)
+	if b.Doubtful || string(b.View) != `{"a":8}` {
+		t.Error("its body is known")
+	}
+}
+
 func TestNotingAllocatesNothing(t *testing.T) {
 	s := New(Options{Notes: notetest.New(7)})
 	r := benchRevision()

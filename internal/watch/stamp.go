@@ -73,6 +73,6 @@ func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	if name == "" {
 		return ix, false
 	}
-	ix, err := rd.w.Catalog.Learn(rd.r.Context(), asker, name)
+	ix, err := rd.w.Catalog.LearnFound(rd.r.Context(), asker, name)
 	return ix, err == nil && ix.Exists() && ix.Name == name
 }

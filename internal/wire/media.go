@@ -25,6 +25,12 @@ func JSONBody(fields []Field) bool {
 	return true
 }
 
+// JSONMedia reports whether the Content-Type is JSON's, or there is none, whatever the coding.
+func JSONMedia(fields []Field) bool {
+	v := Value(fields, "content-type")
+	return v == nil || jsonMedia(v)
+}
+
 // NDJSONBody reports whether a body is JSON, one value a line, compressed or not, as far as its fields say.
 func NDJSONBody(fields []Field) bool {
 	media := bytes.ToLower(Value(fields, "content-type"))

@@ -28,12 +28,13 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.batch.Again()
-	if a.conflict = respond.CopyEngine(res); res.Status != http.StatusConflict {
+	ours := res.Status != http.StatusConflict
+	if a.conflict = respond.CopyEngine(res); ours {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 	}
 	a.doubt.Conflicted(res)
 	res.Release()
-	switch rerouted := !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict.Body); {
+	switch rerouted := !ours && !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict.Body); {
 	case rerouted && len(a.open) > 1:
 		a.split(ctx)
 		return nil

@@ -31,6 +31,10 @@ const maxSteps = 15
 // other's are wrong by as much as lies between their reads, one up and one down, and their sum is right: that is no echo.
 const usually = 4
 
+// unseen is the same where the client seems to have seen nothing of what others have put in. It may still have, and have taken that out
+// again: so the step has a bound, too, or the next wrong guess would double it.
+const unseen = usually + 6
+
 // steps are the last that both sides have moved the numbers at the path of a rule by. They are safe for concurrent use.
 type steps struct {
 	mu   sync.Mutex
@@ -38,8 +42,9 @@ type steps struct {
 	next int
 }
 
-// isUsual reports whether a step is not out of proportion to those before it. The first is usual.
-func (s *steps) isUsual(step tree.Decimal) bool {
+// isUsual reports whether a step is not out of proportion to those before it: it is at most the lower quartile of these, doubled so often.
+// The first is usual.
+func (s *steps) isUsual(step tree.Decimal, doubled int) bool {
 	var room [maxSteps]tree.Decimal
 	s.mu.Lock()
 	sorted := append(room[:0], s.last...)
@@ -49,7 +54,7 @@ func (s *steps) isUsual(step tree.Decimal) bool {
 	}
 	slices.SortFunc(sorted, tree.Decimal.Compare)
 	most := sorted[(len(sorted)-1)/4]
-	for range usually {
+	for range doubled {
 		most = most.Add(most)
 	}
 	return step.Abs().Compare(most) <= 0
@@ -89,7 +94,11 @@ func (r *run) sum(from, to, now tree.Decimal, sc scope) tree.Decimal {
 		return now.Add(step)
 	}
 	before, seen := &r.steps[sc.rule], r.sight()
-	if seen == sawSome || seen == unclear && !before.isUsual(echo) {
+	doubled := usually
+	if seen == sawNothing {
+		doubled = unseen
+	}
+	if seen == sawSome || !before.isUsual(echo, doubled) {
 		step, r.echo = step.Add(echo.Neg()), true
 	}
 	if r.remembers && seen != sawSome {
