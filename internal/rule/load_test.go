@@ -59,7 +59,7 @@ rules:
   - {name: b, match: {index: [b]}, transform: [{op: now, path: /a, when: 1 + 1}]}
 `)
 	want := `optimist.yaml:5:36: rules[0].transform[0].when: the condition can't be used: undeclared reference to 'incomming' (did you mean 'incoming'?)
-optimist.yaml:6:55: rules[0].transform[1].when: the condition can't be used: Syntax error: token recognition error at: '"published'
+optimist.yaml:6:55: rules[0].transform[1].when: the condition can't be used: Syntax error: token recognition error at: '"published'; the quote isn't closed
 optimist.yaml:11:30: rules[0].transform[2].when: the condition can't be used: Syntax error: the expression ends before it is complete
 optimist.yaml:12:42: rules[0].transform[3].when: the condition can't be used: undeclared reference to 'request.indx' (did you mean 'request.index'?)
 optimist.yaml:13:36: rules[0].transform[4].when: the condition can't be used: must be true or false, and is a string
