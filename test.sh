@@ -177,14 +177,17 @@ lint() {
   return $status
 }
 
-# Benchmarks check what they measure: each runs once, so that none rots.
+# Benchmarks check what they measure: each runs once, so that none rots. They run by themselves, because go test runs one package after the
+# other where it runs benchmarks.
 # The race detector allocates: tests that count the allocations of a whole request are built, and run, without it alone.
 unit() {
   local limit=8m status=0
   [[ ${E2E_LONG-} == 1 ]] && limit=40m
-  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -bench=. -benchtime=1x -timeout="$limit" || status=1
+  go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout="$limit" || status=1
   grep -rl --include='*_test.go' '^func TestAllocations' . | xargs -n 1 dirname | sort -u |
     xargs go test -json -run='^TestAllocations' || status=1
+  grep -rl --include='*_test.go' --exclude-dir=e2e '^func Benchmark' . | xargs -n 1 dirname | sort -u |
+    xargs go test -json -race -run='^$' -bench=. -benchtime=1x || status=1
   go test -C tools -json ./... || status=1
   go test -C e2e/bench -json ./inference || status=1
   return $status
