@@ -19,7 +19,9 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/hook"
+	"optimist/internal/identity"
 	"optimist/internal/outcome"
+	"optimist/internal/quota"
 	"optimist/internal/session"
 )
 
@@ -56,6 +58,9 @@ type Asker struct {
 	Credentials session.Credentials
 	Caller      es.Caller
 }
+
+// network is where the client is.
+func (a *Asker) network() identity.Network { return a.Caller.Client.Network }
 
 // Index is what a name stands for. Unknown is the reason why that isn't known; the name is then taken for an index's own. An
 // index that isn't there has no UUID.
@@ -122,6 +127,14 @@ type Catalog struct {
 	primaries   *shared[shardAt, *primary]
 }
 
+// shared is what is remembered, by the networks of the clients that were the first to need it. Names and credentials may be made up, in any
+// number. So if there is too much, the network that has most loses what was needed last.
+type shared[K comparable, V any] = quota.Shared[identity.Network, K, V]
+
+func newShared[K comparable, V any]() *shared[K, V] {
+	return quota.NewShared[identity.Network, K, V](maxNames)
+}
+
 // nameKey is a name in a realm.
 type nameKey struct {
 	name  string
@@ -154,21 +167,24 @@ func New(o Options) *Catalog {
 // Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. The identities of indices stay known,
 // except of those (names, decoded) that were certainly created again, as seen by the given credentials.
 func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
-	c.names.clear()
-	c.noSeqNo.clear()
+	c.names.Clear()
+	c.noSeqNo.Clear()
 	for _, name := range recreated {
 		c.forgetUUID(credentials, name)
 	}
 }
 
-// entryOf returns the entry for a name and a client, making one if there is none.
-func (c *Catalog) entryOf(asker Asker, name string) *entry {
-	key := nameKey{name, asker.Realm}
-	if e, ok := c.names.get(key); ok {
-		return e
+// entryOf returns the entry for a name and a client, making one if there is none. The error is that of a name which is too long to be asked
+// about, or remembered.
+func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
+	if len(name) > maxName {
+		return nil, unavailable(name, errTooLong)
 	}
-	return c.names.getOrAdd(asker, nameKey{strings.Clone(name), asker.Realm},
-		&entry{index: newQuestion[Index](), whole: newQuestion[bool]()})
+	if e, ok := c.names.Get(nameKey{name, asker.Realm}); ok {
+		return e, nil
+	}
+	return c.names.GetOrAdd(asker.network(), nameKey{strings.Clone(name), asker.Realm},
+		&entry{index: newQuestion[Index](), whole: newQuestion[bool]()}), nil
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
@@ -183,8 +199,8 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
-	if len(name) <= maxName {
-		if a := c.entryOf(asker, name).several.Load(); c.holds(a, asker, c.now(), 0) {
+	if e, err := c.entryOf(asker, name); err == nil {
+		if a := e.several.Load(); c.holds(a, asker, c.now(), 0) {
 			return a.value, nil
 		}
 	}
@@ -193,10 +209,11 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, e
 
 // LearnFound is Learn for the name of an index in which a document was found: so there is one now, whatever was learnt before.
 func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Index, error) {
-	if len(name) > maxName {
-		return Index{Index: es.Index{Name: name}}, unavailable(name, errTooLong)
+	began := c.now()
+	e, err := c.entryOf(asker, name)
+	if err != nil {
+		return Index{Index: es.Index{Name: name}}, err
 	}
-	e, began := c.entryOf(asker, name), c.now()
 	if a := e.index.last.Load(); c.holds(a, asker, began, 0) {
 		return a.value, nil
 	}
@@ -217,10 +234,11 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 
 // resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
 func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
-	if len(name) > maxName {
-		return Index{Index: es.Index{Name: name}}, unavailable(name, errTooLong)
+	began := c.now()
+	e, err := c.entryOf(asker, name)
+	if err != nil {
+		return Index{Index: es.Index{Name: name}}, err
 	}
-	e, began := c.entryOf(asker, name), c.now()
 	if a := e.index.last.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
 	}
@@ -281,7 +299,7 @@ func unavailable(name string, err error) error {
 
 // Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.
 func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
-	e, found := c.names.get(nameKey{name, realm})
+	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
 		return Index{}, false
 	}
@@ -315,7 +333,7 @@ func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own 
 	if ref.Routing == "" {
 		return ref, ""
 	}
-	is, _ := c.uuids.peek(nameKey{ref.Index, realm})
+	is, _ := c.uuids.Peek(nameKey{ref.Index, realm})
 	ix := Index{Index: es.Index{Name: ref.Index, OneShard: is.oneShard}}
 	if home = ix.Ref(ref.Routing, ref.ID); home.Routing != "" && !(sure && is.uuid != "") {
 		home.Routing, maybe = "", home.Routing
@@ -325,7 +343,7 @@ func (c *Catalog) Home(realm session.Credentials, name string, ref doc.Ref, own 
 
 // Knows reports whether it is known which index a name (concrete) stands for.
 func (c *Catalog) Knows(realm session.Credentials, index string) bool {
-	is, _ := c.uuids.peek(nameKey{index, realm})
+	is, _ := c.uuids.Peek(nameKey{index, realm})
 	return is.uuid != ""
 }
 
@@ -333,7 +351,7 @@ func (c *Catalog) Knows(realm session.Credentials, index string) bool {
 // may be of long ago: aliases hardly change, and what is known of a changed one is forgotten (see Forget). known is false where the engine
 // hasn't been asked, or doesn't tell; nothing is asked for it.
 func (c *Catalog) routing(realm session.Credentials, name string) (routing string, known bool) {
-	e, found := c.names.get(nameKey{name, realm})
+	e, found := c.names.Get(nameKey{name, realm})
 	if !found {
 		return "", false
 	}
@@ -401,8 +419,8 @@ func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es
 // open since the mark is settled by that.
 func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) {
 	key, is := nameKey{ix.Name, asker.Realm}, incarnation{ix.Name, ix.UUID}
-	before, found := c.uuids.peek(key)
-	since, known := c.indices.get(is)
+	before, found := c.uuids.Peek(key)
+	since, known := c.indices.Get(is)
 	switch other := before.uuid != "" && before.uuid != ix.UUID; {
 	case open:
 		switch {
@@ -420,10 +438,10 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 		c.forgetUUID(asker.Credentials, ix.Name)
 	}
 	if !known {
-		c.indices.add(asker, is, c.doubts.Begin())
+		c.indices.Add(asker.network(), is, c.doubts.Begin())
 	}
 	c.wasIdentified(key).Store(true)
-	c.uuids.add(asker, key, identified{ix.UUID, ix.OneShard, asker.Credentials})
+	c.uuids.Add(asker.network(), key, identified{ix.UUID, ix.OneShard, asker.Credentials})
 }
 
 // wasIdentified is whether a name has ever had a UUID in a realm. Names may share that: then an index is taken for one that was made anew.
@@ -433,13 +451,13 @@ func (c *Catalog) wasIdentified(key nameKey) *atomic.Bool {
 
 // hasOther reports whether another index is known that has, or had, the name.
 func (c *Catalog) hasOther(ix incarnation) bool {
-	return c.indices.has(func(other incarnation) bool { return other.name == ix.name && other.uuid != ix.uuid })
+	return c.indices.Has(func(other incarnation) bool { return other.name == ix.name && other.uuid != ix.uuid })
 }
 
 // Missing notes that the engine has no index of the name (concrete). If there was one, its knowledge is void: an index that is created
 // again counts from zero, and the engine accepts the old numbers.
 func (c *Catalog) Missing(asker Asker, index string) {
-	if is, _ := c.uuids.peek(nameKey{index, asker.Realm}); is.uuid != "" {
+	if is, _ := c.uuids.Peek(nameKey{index, asker.Realm}); is.uuid != "" {
 		c.recreated.Call(asker.Credentials, index)
 		c.forgetUUID(asker.Credentials, index)
 	}
@@ -447,7 +465,7 @@ func (c *Catalog) Missing(asker Asker, index string) {
 
 // forgetUUID forgets which index a name (concrete) stands for, for clients with those credentials.
 func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
-	c.uuids.change(func(key nameKey, is identified) (identified, bool) {
+	c.uuids.Change(func(key nameKey, is identified) (identified, bool) {
 		return identified{credentials: credentials}, key.name == index && is.credentials == credentials
 	})
 }
@@ -468,10 +486,11 @@ func whyNotMerged(ix es.Index) string {
 // routing that of one of its documents. Callers that wait at the same time share the answer, and a failure. The error says that the engine
 // couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing string) (bool, error) {
-	if len(index) > maxName {
-		return false, unavailable(index, errTooLong)
+	began := c.now()
+	e, err := c.entryOf(asker, index)
+	if err != nil {
+		return false, err
 	}
-	e, began := c.entryOf(asker, index), c.now()
 	if a := e.whole.last.Load(); a.fresh(began, 0) {
 		return a.value, nil
 	}
@@ -511,7 +530,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 
 // KnownWhole reports whether SeesWhole holds of the client, as far as is known without asking the engine.
 func (c *Catalog) KnownWhole(asker Asker, index string) bool {
-	e, found := c.names.get(nameKey{index, asker.Realm})
+	e, found := c.names.Get(nameKey{index, asker.Realm})
 	if !found {
 		return false
 	}
@@ -524,13 +543,13 @@ func (c *Catalog) Guardable(asker Asker, ix Index) bool {
 	if ix.NoSeqNo {
 		return false
 	}
-	until, found := c.noSeqNo.get(nameKey{ix.Name, asker.Realm})
+	until, found := c.noSeqNo.Get(nameKey{ix.Name, asker.Realm})
 	return !found || c.now().After(until)
 }
 
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
 func (c *Catalog) RefusedGuard(asker Asker, index string) {
-	c.noSeqNo.add(asker, nameKey{index, asker.Realm}, c.now().Add(trustAge))
+	c.noSeqNo.Add(asker.network(), nameKey{index, asker.Realm}, c.now().Add(trustAge))
 	c.unguardable.Call(index, outcome.ReasonSeqNo)
 }
 

@@ -39,7 +39,7 @@ func (f *Conflict) quick(current int64) bool {
 // change of primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, current int64) bool {
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
-	p := c.primaries.getOrAdd(asker, key, &primary{turn: newTurn()})
+	p := c.primaries.GetOrAdd(asker.network(), key, &primary{turn: newTurn()})
 	began := time.Now()
 	if p.take(context.WithoutCancel(ctx)) != nil { // also for a client that has left: the write is in doubt
 		return false

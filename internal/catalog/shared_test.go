@@ -80,15 +80,15 @@ func TestManyNamesOfOneAddressHaveNoneOfAnotherForgotten(t *testing.T) {
 				if use(anna, index); !c.Knows(anna.Realm, index) || c.Guardable(anna, Index{Index: es.Index{Name: index}}) {
 					t.Errorf("what is known of [%s] is forgotten", index)
 				}
-				if _, known := c.indices.peek(incarnation{index, "1"}); !known {
+				if _, known := c.indices.Peek(incarnation{index, "1"}); !known {
 					t.Errorf("since when [%s] is there is forgotten", index)
 				}
 			}
 			if e.names+e.wholes+e.primes > 0 {
 				t.Errorf("the engine is asked again: %+v", e)
 			}
-			for name, n := range map[string]int{"names": c.names.of.Len(), "uuids": c.uuids.of.Len(), "refusals": c.noSeqNo.of.Len(),
-				"indices": c.indices.of.Len(), "primaries": c.primaries.of.Len()} {
+			for name, n := range map[string]int{"names": c.names.Len(), "uuids": c.uuids.Len(), "refusals": c.noSeqNo.Len(),
+				"indices": c.indices.Len(), "primaries": c.primaries.Len()} {
 				if n > maxNames {
 					t.Errorf("%d %s are remembered", n, name)
 				}
@@ -111,17 +111,15 @@ func TestNobodyKeepsMegabytesByNames(t *testing.T) {
 			t.Errorf("an error of %d bytes: %.200v", len(err.Error()), err)
 		}
 	}
-	if n := c.names.of.Len(); n > 0 || e.names+e.wholes > 0 {
+	if n := c.names.Len(); n > 0 || e.names+e.wholes > 0 {
 		t.Errorf("%d names are remembered, and the engine was asked %d times", n, e.names+e.wholes)
 	}
 	body := strings.Repeat("x", 1<<20)
 	if _, err := c.Resolve(t.Context(), at(1, "anna"), body[7:11], 0); err != nil {
 		t.Fatal(err)
 	}
-	for k := range c.names.of.Keys() {
-		if unsafe.StringData(k.name) == unsafe.StringData(body[7:11]) {
-			t.Error("a name holds the body that it was read from")
-		}
+	if c.names.Has(func(k nameKey) bool { return unsafe.StringData(k.name) == unsafe.StringData(body[7:11]) }) {
+		t.Error("a name holds the body that it was read from")
 	}
 }
 

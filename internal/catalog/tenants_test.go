@@ -179,7 +179,7 @@ func TestAnIndexIsFoundOutWhoseIdentityHadToMakeRoom(t *testing.T) {
 	w.ask("anna", 0)
 	forget := func() {
 		for i := range maxNames {
-			w.uuids.add(asker("anna"), nameKey{"other", asker(strconv.Itoa(i)).Realm}, identified{uuid: "m"})
+			w.uuids.Add(asker("anna").Caller.Client.Network, nameKey{"other", asker(strconv.Itoa(i)).Realm}, identified{uuid: "m"})
 		}
 	}
 	at := w.sessions.Epoch()

@@ -51,10 +51,7 @@ type Store struct {
 	active sync.Map // ids of the records whose requests are under way here
 	// idle are, by the ids of records, owners for which nothing was carried out. A record of such an owner may still arrive: the next request
 	// with the key has the same owner, and so the record is its own.
-	idle struct {
-		sync.Mutex
-		owners *quota.Map[identity.Network, string, string]
-	}
+	idle *quota.Shared[identity.Network, string, string]
 }
 
 // maxIdle bounds how many of them are known. If there are too many, the network that has most loses its oldest: if that record arrives, its
@@ -74,25 +71,23 @@ func New(o Options) *Store {
 		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
 	}
 	s := &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
-	s.idle.owners = quota.NewMap[identity.Network, string, string](maxIdle)
+	s.idle = quota.NewShared[identity.Network, string, string](maxIdle)
 	return s
 }
 
 // idler is the owner for which nothing was carried out with the key; "": there is none.
 func (s *Store) idler(key Key) string {
-	s.idle.Lock()
-	defer s.idle.Unlock()
-	owner, _ := s.idle.owners.Get(key.id)
+	owner, _ := s.idle.Get(key.id)
 	return owner
 }
 
 // setIdler notes the owner for which nothing was carried out with the key; "": there is none any more.
 func (s *Store) setIdler(key Key, owner string) {
-	s.idle.Lock()
-	defer s.idle.Unlock()
-	if s.idle.owners.Remove(key.id); owner != "" {
-		s.idle.owners.Add(key.client.Network, key.id, owner)
+	if owner == "" {
+		s.idle.Remove(key.id)
+		return
 	}
+	s.idle.Add(key.client.Network, key.id, owner)
 }
 
 // Claim is the right to carry a request out. Exactly one of Complete, Forget and Leave ends it.

@@ -3,7 +3,6 @@ package intercept
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"optimist/internal/es"
@@ -25,26 +24,21 @@ const (
 // known are clients whose credentials the engine has accepted a while ago. For others optimist writes nothing with its own credentials.
 // It is safe for concurrent use; make it with newKnown.
 type known struct {
-	mu    sync.Mutex
-	until *quota.Map[identity.Network, session.Credentials, time.Time]
+	until *quota.Shared[identity.Network, session.Credentials, time.Time]
 }
 
 func newKnown() *known {
-	return &known{until: quota.NewMap[identity.Network, session.Credentials, time.Time](maxKnown)}
+	return &known{until: quota.NewShared[identity.Network, session.Credentials, time.Time](maxKnown)}
 }
 
 // has reports whether a client is known now.
 func (k *known) has(client session.Credentials, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	until, ok := k.until.Get(client)
 	return ok && now.Before(until)
 }
 
 // add notes that the engine knew a client when it was asked, and where the client is.
 func (k *known) add(from identity.Network, client session.Credentials, asked time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.until.Add(from, client, asked.Add(knownFor))
 }
 

@@ -1,7 +1,7 @@
 // Package quota shares a bounded room fairly. Nobody can take from others what is less than the largest part: when the room is full, who
 // holds most makes place.
 //
-// It takes no lock, and knows neither clients nor what is held.
+// It knows neither clients nor what is held. Only Shared takes a lock.
 package quota
 
 import (

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"hash/maphash"
-	"sync"
 
 	"optimist/internal/identity"
 	"optimist/internal/quota"
@@ -15,23 +14,18 @@ const maxScrolls = 4096
 // hits are no bases. If there are too many, the network that has opened most loses the one that wasn't read on for longest.
 type scrolls struct {
 	seed maphash.Seed
-	mu   sync.Mutex
-	of   *quota.Map[identity.Network, uint64, added]
+	of   *quota.Shared[identity.Network, uint64, added]
 }
 
 func newScrolls() *scrolls {
-	return &scrolls{seed: maphash.MakeSeed(), of: quota.NewMap[identity.Network, uint64, added](maxScrolls)}
+	return &scrolls{seed: maphash.MakeSeed(), of: quota.NewShared[identity.Network, uint64, added](maxScrolls)}
 }
 
 // add notes a scroll. Credentials don't matter for its id: who has the id has what it finds.
 func (s *scrolls) add(from identity.Network, id string, more added) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.of.Add(from, maphash.String(s.seed, id), more)
 }
 
 func (s *scrolls) get(id []byte) (more added, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.of.Get(maphash.Bytes(s.seed, id))
 }
