@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/gjson"
+
+	"optimist/internal/jsontext"
 )
 
 // readAll gives each write the result in its place. It reports false unless there are as many.
@@ -27,14 +29,8 @@ func (it *Item) document() document { return document{it.Index, it.ID} }
 func mayBeMixedUp(writes []*parkedWrite) bool {
 	several := slices.ContainsFunc(writes, func(w *parkedWrite) bool { return w.doc.index != writes[0].doc.index })
 	return slices.ContainsFunc(writes, func(w *parkedWrite) bool {
-		return w.doc.id != "" && (!isText(w.res.id, w.doc.id) || several && !isText(w.res.index, w.doc.index))
+		return w.doc.id != "" && (!jsontext.IsText(w.res.id, w.doc.id) || several && !jsontext.IsText(w.res.index, w.doc.index))
 	})
-}
-
-// isText reports whether a JSON string is that text.
-func isText(quoted []byte, text string) bool {
-	n := len(quoted) - 1
-	return n > 0 && string(quoted[1:n]) == text || gjson.ParseBytes(quoted).String() == text
 }
 
 // order is which element of the answer is whose.

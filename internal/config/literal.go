@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"optimist/internal/jsontext"
 )
 
 // decodeNode reads a literal, or a reference: a mapping with from, and nothing else than path or name.
@@ -164,8 +166,5 @@ func isNumber(s string) bool {
 }
 
 func (w *jsonWriter) text(s string) {
-	e := json.NewEncoder(&w.out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a text can always be written
-	w.out.Truncate(w.out.Len() - 1)
+	w.out.Write(jsontext.AppendString(w.out.AvailableBuffer(), s))
 }

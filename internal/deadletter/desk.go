@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"optimist/internal/hook"
+	"optimist/internal/jsontext"
 )
 
 // Desk takes letters in, and hands them out: to the store, or, while that is away, to the folder, from where it moves them when the
@@ -73,7 +74,7 @@ func Places() []string { return []string{inStore, inFolder, nowhere} }
 func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 	now := d.o.Now().UTC().Truncate(time.Millisecond)
 	l.Format, l.ID, l.At, l.State = format, newID(now), now, Waiting
-	text, err := encode(l)
+	text, err := jsontext.Marshal(l)
 	if err == nil && d.o.MaxLetter > 0 && len(text) > d.o.MaxLetter {
 		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"optimist/internal/enginetest"
 	"optimist/internal/filelock"
+	"optimist/internal/jsontext"
 	"optimist/internal/upstream"
 )
 
@@ -270,7 +271,7 @@ func TestTheFolderIsOneProcessesAndDamagedFilesStay(t *testing.T) {
 	}
 	_ = f.Close()
 	whole, _, _ := f.Get(t.Context(), list(t, f, &Query{})[0].ID)
-	text, _ := encode(whole)
+	text, _ := jsontext.Marshal(whole)
 	for name, content := range map[string]string{
 		newID(time.Now()) + ".json": string(text[:len(text)/2]),                                   // cut off
 		newID(time.Now()) + ".json": strings.Replace(string(text), `"format":1`, `"format":2`, 1), // of a newer program

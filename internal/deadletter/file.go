@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"optimist/internal/filelock"
+	"optimist/internal/jsontext"
 )
 
 // Folder keeps each letter in a file of its own: it is written whole beside its place, and gets there by a rename, so that a file in
@@ -188,7 +189,7 @@ func (f *Folder) isLeaving(id string) bool {
 
 // Put implements Store.
 func (f *Folder) Put(_ context.Context, l *Letter, in Revision) (Revision, error) {
-	text, err := encode(l)
+	text, err := jsontext.Marshal(l)
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}

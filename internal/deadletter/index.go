@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/es"
+	"optimist/internal/jsontext"
 	"optimist/internal/upstream"
 )
 
@@ -143,7 +144,7 @@ func (x *Index) onIndex(ctx context.Context, do func() (es.Answer, error)) (a es
 
 // Put implements Store.
 func (x *Index) Put(ctx context.Context, l *Letter, in Revision) (Revision, error) {
-	text, err := encode(l)
+	text, err := jsontext.Marshal(l)
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}

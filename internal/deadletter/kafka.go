@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"optimist/internal/jsontext"
 )
 
 // Topic keeps letters in a Kafka topic, also for other consumers: one record for each letter, by its id; a record without a value deletes
@@ -167,7 +169,7 @@ func (t *Topic) checkPolicy(ctx context.Context) error {
 
 // Put implements Store.
 func (t *Topic) Put(ctx context.Context, l *Letter, in Revision) (Revision, error) {
-	text, err := encode(l)
+	text, err := jsontext.Marshal(l)
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}

@@ -7,7 +7,6 @@
 package deadletter
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -91,19 +90,10 @@ type Replay struct {
 // Bytes are a body.
 type Bytes = es.Bytes
 
-// encode is v as JSON, with the characters as they are.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimRight(b.Bytes(), "\n"), err
-}
-
 // ErrLetter reports bytes that are no letter, or one of a format that this program doesn't know.
 var ErrLetter = errors.New("this is no dead letter that this program can read")
 
-// decode reads a letter as encode has written it.
+// decode reads a letter as it was written.
 func decode(text []byte) (*Letter, error) {
 	l := &Letter{}
 	if err := json.Unmarshal(text, l); err != nil {

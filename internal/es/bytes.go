@@ -1,10 +1,11 @@
 package es
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"unicode/utf8"
+
+	"optimist/internal/jsontext"
 )
 
 // Bytes are a part of a record of optimist's own, byte for byte; nil is none. In JSON they are a string, with its characters as they are,
@@ -19,11 +20,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	case !utf8.Valid(b):
 		return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	err := e.Encode(string(b))
-	return bytes.TrimRight(text.Bytes(), "\n"), err
+	return jsontext.Marshal(string(b))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -123,16 +123,10 @@ func (it *Item) Ref(likely doc.Ref) doc.Ref {
 	if string(it.Index) != likely.Index {
 		likely.Index = string(it.Index)
 	}
-	if !it.reads(likely.ID) {
+	if !jsontext.IsText(it.id, likely.ID) {
 		likely.ID = it.ID()
 	}
 	return likely
-}
-
-// reads reports whether its id is certainly this one: it stands there letter by letter.
-func (it *Item) reads(id string) bool {
-	n := len(it.id) - 1
-	return n > 0 && string(it.id[1:n]) == id && strings.IndexByte(id, '\\') < 0
 }
 
 // IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
@@ -141,10 +135,10 @@ func (it *Item) IsElsewhere(index, id string) bool {
 	if index != "" && len(it.Index) > 0 && string(it.Index) != index {
 		return true
 	}
-	if id == "" || len(it.id) < len(`""`) || it.reads(id) {
+	if id == "" || len(it.id) < len(`""`) {
 		return false
 	}
-	return it.ID() != id && utf8.ValidString(id) // the engines put other characters in the place of what isn't text
+	return !jsontext.IsText(it.id, id) && utf8.ValidString(id) // the engines put other characters in the place of what isn't text
 }
 
 // NoDocument reports whether a 404 to a read of a document, or of its _source, says that there is no document. The engine has one type of

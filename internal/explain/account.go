@@ -164,13 +164,11 @@ func (a *Account) SetChange(from, to []byte) {
 
 // AppendJSON appends the account as JSON. Numbers in documents keep their digits.
 func (a *Account) AppendJSON(dst []byte) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(a); err != nil {
+	text, err := jsontext.Marshal(a)
+	if err != nil {
 		return nil, err
 	}
-	return append(dst, b.Bytes()...), nil
+	return append(append(dst, text...), '\n'), nil
 }
 
 // Document is a body for an account: left out where it isn't JSON.

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -41,7 +40,7 @@ func pathsAt(source []byte, field []string) (paths []string, why string) {
 
 // below looks in an object, or in the elements of an array, for what is at the rest of the way.
 func (p *places) below(value []byte, rest string, depth int) {
-	array := isArray(value)
+	array := jsontext.LooksLikeArray(value)
 	switch {
 	case !array && !jsontext.LooksLikeObject(value):
 		return
@@ -66,10 +65,10 @@ func (p *places) below(value []byte, rest string, depth int) {
 // take takes a value of the field: a text, or an array of texts.
 func (p *places) take(value []byte, depth int) {
 	switch {
-	case isArray(value) && depth > maxNesting:
+	case jsontext.LooksLikeArray(value) && depth > maxNesting:
 		p.why = whyNested
 		return
-	case isArray(value):
+	case jsontext.LooksLikeArray(value):
 		for m := jsontext.Scan(value); p.why == "" && m.Next(); {
 			p.take(m.Text(), depth+1)
 		}
@@ -85,8 +84,4 @@ func (p *places) take(value []byte, depth int) {
 	default:
 		p.paths = append(p.paths, v.Str)
 	}
-}
-
-func isArray(value []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte("["))
 }

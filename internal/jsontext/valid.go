@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -41,7 +42,20 @@ func nesting(b []byte) int {
 }
 
 // LooksLikeObject reports whether the first byte of b that isn't white space begins a JSON object.
-func LooksLikeObject(b []byte) bool {
+func LooksLikeObject(b []byte) bool { return begins(b, '{') }
+
+// LooksLikeArray reports whether the first byte of b that isn't white space begins a JSON array.
+func LooksLikeArray(b []byte) bool { return begins(b, '[') }
+
+func begins(b []byte, with byte) bool {
 	i := SkipSpace(b, 0)
-	return i < len(b) && b[i] == '{'
+	return i < len(b) && b[i] == with
+}
+
+// IsText reports whether a JSON value reads as a text. It allocates nothing where the text stands there letter by letter.
+func IsText(value []byte, text string) bool {
+	if n := len(value) - 1; n > 0 && string(value[1:n]) == text && strings.IndexByte(text, '\\') < 0 {
+		return true
+	}
+	return gjson.ParseBytes(value).String() == text
 }

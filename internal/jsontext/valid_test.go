@@ -32,3 +32,17 @@ func TestWhatIsWideIsNotDeep(t *testing.T) {
 		t.Error("what is JSON is no longer")
 	}
 }
+
+// The text of a value is that which its escapes stand for, not the letters between its quotes.
+func TestAValueReadsAsAText(t *testing.T) {
+	for value, text := range map[string]string{`"a"`: "a", `"\u0061"`: "a", `"a\\b"`: `a\b`, `""`: "", `5`: "5", "": "", `null`: ""} {
+		if !IsText([]byte(value), text) {
+			t.Errorf("%s isn't %q", value, text)
+		}
+	}
+	for value, text := range map[string]string{`"a"`: "b", `"a\\b"`: `a\\b`, "": "a", `null`: "a"} {
+		if IsText([]byte(value), text) {
+			t.Errorf("%s is %q", value, text)
+		}
+	}
+}
