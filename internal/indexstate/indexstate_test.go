@@ -44,7 +44,7 @@ func TestBlindWritersAreBounded(t *testing.T) {
 	for w := range 2 * maxRecent {
 		overwrites(ix, w, enoughBlind, 1)
 	}
-	if n := ix.blind.lru.Len(); n != maxRecent {
+	if n := ix.blind.recent.lru.Len(); n != maxRecent {
 		t.Fatal(n)
 	}
 	if !ix.IsBlind(2*maxRecent-1, 1000) || ix.IsBlind(0, 1000) || ix.IsBlind(2*maxRecent-1, 1001) {
