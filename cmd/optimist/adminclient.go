@@ -166,7 +166,7 @@ func reachable(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q is not an address; write host and port, as in 127.0.0.1:9281", addr)
 	}
-	if host == "" || host == "0.0.0.0" || host == "::" {
+	if config.IsEveryHost(host) {
 		return net.JoinHostPort("127.0.0.1", port), nil
 	}
 	found, err := net.DefaultResolver.LookupHost(ctx, host)

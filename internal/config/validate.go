@@ -80,12 +80,14 @@ func (v *validator) top() {
 	}
 }
 
-// overlap reports whether no two listeners can have these addresses. One without a host, or with that of all, takes the port of each host.
+// IsEveryHost reports whether a listener at this host takes connections to every address of the machine.
+func IsEveryHost(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
+
+// overlap reports whether no two listeners can have these addresses.
 func overlap(a, b string) bool {
 	hostA, portA, err := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
-	every := func(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
-	return err == nil && errB == nil && portA == portB && portA != "0" && (hostA == hostB || every(hostA) || every(hostB))
+	return err == nil && errB == nil && portA == portB && portA != "0" && (hostA == hostB || IsEveryHost(hostA) || IsEveryHost(hostB))
 }
 
 func (v *validator) serverTLS(key string, t *ServerTLS) {

@@ -33,10 +33,10 @@ func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 	if e.View.Set && (e.Shared || n.Clients == 0) {
 		n.Add(e.View.Note())
 	}
+	if !e.Shared {
+		return n // one client, as far as is known: it has in hand what it has read or written last
+	}
 	for i := range e.Past {
-		if !e.Shared {
-			break // one client, as far as is known: it has in hand what it has read or written last
-		}
 		v := e.Past[i].View.Note()
 		v.Clients = 0 // hardly any client has it in hand
 		n.Add(v)
