@@ -660,8 +660,7 @@ func (d *denial) err() error {
 
 // note keeps what an item gets, if err says that the engine has refused the credentials (401). A 403 says nothing about the other items.
 func (d *denial) note(err, gets error) {
-	var refusal *es.StatusError
-	if errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized {
+	if es.IsStranger(err) {
 		d.of.CompareAndSwap(nil, &gets)
 	}
 }
