@@ -89,12 +89,13 @@ func (v *validator) uses(r *Rule, key string) {
 	for i := range r.Transform {
 		v.touches(r, &r.Transform[i], key, key+".transform["+strconv.Itoa(i)+"]")
 	}
-	if r.Base.Stamp == "" {
-		return
-	}
 	for _, p := range r.Merge.Paths {
-		if atField(p.Path, r.Base.Stamp) {
-			v.warn(key+".merge.paths."+p.Path, "it has no effect: base.stamp names the field %s, which is never merged", r.Base.Stamp)
+		at := key + ".merge.paths." + p.Path
+		switch {
+		case r.Base.Stamp != "" && atField(p.Path, r.Base.Stamp):
+			v.warn(at, "it has no effect: base.stamp names the field %s, which is never merged", r.Base.Stamp)
+		case r.WriteID != "" && atField(p.Path, r.WriteID):
+			v.warn(at, "it has no effect: write_id names the field %s, in which optimist keeps its own marks", r.WriteID)
 		}
 	}
 }

@@ -67,6 +67,10 @@ func (v *validator) rule(r *Rule, key string) {
 	if b := &r.Retry.Backoff; b.MaxInterval < b.BaseInterval {
 		v.fail(key+".retry.backoff.max_interval", "%s is less than base_interval, %s", b.MaxInterval, b.BaseInterval)
 	}
+	if t := &r.Retry; t.MaxElapsed < t.Backoff.BaseInterval {
+		v.warn(key+".retry.max_elapsed", "%s is less than backoff.base_interval, %s: hardly any write is tried again", t.MaxElapsed,
+			t.Backoff.BaseInterval)
+	}
 }
 
 // modeRank is how much a mode does.

@@ -20,6 +20,8 @@ func (v *validator) step(s *Step, key string) {
 	case s.Op == ActionRefuse:
 	case !has("path") && !s.Op.wholeByDefault():
 		v.fail(key, "%s needs a path; path: \"\" is the whole document", s.Op)
+	case s.Path == "" && slices.Contains([]Action{ActionAdd, ActionReplace, ActionMove, ActionCopy}, s.Op):
+		v.warn(key+".path", "\"\" is the whole document: %s puts the value in its place, and nothing stays of what the client sent", s.Op)
 	case s.Path != "":
 		v.pointer(key+".path", s.Path)
 		v.target(s, key+".path")
