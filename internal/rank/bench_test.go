@@ -2,24 +2,29 @@ package rank
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// BenchmarkChoice has 64 revisions of a document of 2 KB outstanding, each with an entry more than the one before.
+// BenchmarkChoice has so many revisions of a document of 2 KB outstanding, each with an entry more than the one before.
 func BenchmarkChoice(b *testing.B) {
-	cs := make([]Candidate, 64)
-	for i := range cs {
-		cs[i].Revision = at(int64(i+1), large(i))
-		cs[i].Digest = NewDigest(cs[i].Source)
-	}
-	sent := Sent{Body: []byte(strings.Replace(large(32), `"state":"open"`, `"state":"closed"`, 1))}
-	b.SetBytes(int64(len(sent.Body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if c := Likeliest(cs, sent); c.Best != 32 {
-			b.Fatal(c.Best)
-		}
+	for _, n := range []int{1, 64} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			cs := make([]Candidate, n)
+			for i := range cs {
+				cs[i].Revision = at(int64(i+1), large(i))
+				cs[i].Digest = NewDigest(cs[i].Source)
+			}
+			sent := Sent{Body: []byte(strings.Replace(large(n/2), `"state":"open"`, `"state":"closed"`, 1))}
+			b.SetBytes(int64(len(sent.Body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if c := Likeliest(cs, sent); c.Best != n/2 {
+					b.Fatal(c.Best)
+				}
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package rank
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"unicode"
@@ -13,8 +15,9 @@ import (
 // Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
 // without their order. It is immutable.
 type Digest struct {
-	members  []member // by place
-	parts    []part   // by their hashes; none twice
+	items    []item   // of the members, by place, and then of the parts, by hash
+	members  []member // the rest of the first items
+	parts    []part   // the rest of the others
 	numbers  []number
 	lists    []list    // those that aren't in lists, by place
 	elements []element // of all these, in their order
@@ -48,25 +51,28 @@ func (d *Digest) list(i int, place uint64) *list {
 	return &d.lists[i]
 }
 
+// item is what of a member or a part is compared with other documents.
+type item struct {
+	key   uint64 // the place of a member; or the hash of a part, of its content and of where it stands. No two items of a kind have the same
+	value uint64 // a hash of the member's value; or how often the part is there
+}
+
 // member is a value that has a place of its own: all but what is in lists, and of these the entries that something identifies, and what is
 // in them.
 type member struct {
-	place, value uint64
-	parent       uint64 // the place of the object or list that holds it; 0: the document
-	kind         uint64 // its place, without what identifies entries of lists
-	number       int32  // 1 + its place among the numbers; 0: it is none
-	key, weight  uint8
-	container    bool // an object or a list
-	entry        bool // an entry of a list
-	listed       bool // such an entry, or something in one
-	time         bool // the exact time of something
+	parent      uint64 // the place of the object or list that holds it; 0: the document
+	kind        uint64 // its place, without what identifies entries of lists
+	number      int32  // 1 + its place among the numbers; 0: it is none
+	key, weight uint8
+	container   bool // an object or a list
+	entry       bool // an entry of a list
+	listed      bool // such an entry, or something in one
+	time        bool // the exact time of something
 }
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
 type part struct {
-	hash   uint64 // of its content, and of where it stands
 	place  uint64 // of the member that the list or text is
-	count  int32
 	weight uint8
 }
 
@@ -95,7 +101,8 @@ func NewDigest(source []byte) *Digest {
 	if !d.read(source) {
 		return nil
 	}
-	return &Digest{slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists), slices.Clone(d.elements)}
+	return &Digest{slices.Clone(d.items), slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists),
+		slices.Clone(d.elements)}
 }
 
 const (
@@ -105,77 +112,91 @@ const (
 	maxIdle = 1 << 14
 )
 
-// find returns the index of the member at a place, or -1.
-func (d *Digest) find(place uint64) int {
-	from, to := 0, len(d.members)
-	for from < to { // slices.BinarySearchFunc takes three times as long: it calls a function for each step
-		if at := (from + to) / 2; d.members[at].place < place {
-			from = at + 1
-		} else {
-			to = at
-		}
+// place returns the place of the i-th member.
+func (d *Digest) place(i int) uint64 {
+	for i > 0 && d.items[i-1].key+1 == d.items[i].key {
+		i-- // an entry of the same name
 	}
-	if from == len(d.members) || d.members[from].place != place {
-		return -1
-	}
-	return from
+	return d.items[i].key
 }
 
-// member returns the member at a place; nil: there is none. It looks at the i-th member first.
-func (d *Digest) member(i int, place uint64) *member {
-	if i >= len(d.members) || d.members[i].place != place {
-		i = d.find(place)
+// find returns the index of the member at a place, or -1. It looks at the i-th member first.
+func (d *Digest) find(i int, place uint64) int {
+	if i < len(d.members) && d.place(i) == place {
+		return i
 	}
-	if i < 0 {
-		return nil
+	n := len(d.members)
+	about, _ := bits.Mul64(place, uint64(n)) // places are spread evenly
+	i = int(about)                           //nolint:gosec // below n
+	for i < n && d.items[i].key < place {
+		i++
 	}
-	return &d.members[i]
+	for i > 0 && d.items[i-1].key >= place {
+		i--
+	}
+	if i == n || d.items[i].key != place {
+		return -1
+	}
+	return i
 }
+
+// has reports whether there is a member at a place.
+func (d *Digest) has(place uint64) bool { return d.find(0, place) >= 0 }
 
 // number returns the number at a place; nil: there is none. It looks at the i-th member first.
 func (d *Digest) number(i int, place uint64) *number {
 	if d == nil {
 		return nil
 	}
-	if m := d.member(i, place); m != nil && m.number != 0 {
-		return &d.numbers[m.number-1]
+	if i = d.find(i, place); i < 0 || d.members[i].number == 0 {
+		return nil
 	}
-	return nil
+	return &d.numbers[d.members[i].number-1]
 }
 
-// values is how many values have to be compared.
-func (d *Digest) values() int { return len(d.members) + len(d.parts) }
-
-// distance is about how many members and parts only one of the two digests has.
+// distance is how many items only one of the two digests has. An item with another value counts twice.
 func (d *Digest) distance(o *Digest) int {
-	alike := 0
-	for i, j := 0, 0; i < len(d.members) && j < len(o.members); {
-		switch a, b := &d.members[i], &o.members[j]; {
-		case a.place < b.place:
-			i++
-		case b.place < a.place:
-			j++
+	n, sets := d.differences(o, math.MaxInt)
+	return n + sets
+}
+
+// differences counts the items that only one of the two digests has, or that have another value: the latter are sets. It counts until there
+// are more than most.
+func (d *Digest) differences(o *Digest, most int) (n, sets int) {
+	m, k := len(d.members), len(o.members)
+	n, sets = differences(d.items[:m], o.items[:k], most)
+	more, moreSets := differences(d.items[m:], o.items[k:], most-n)
+	return n + more, sets + moreSets
+}
+
+func differences(a, b []item, most int) (n, sets int) {
+	for n <= most {
+		same := alike(a, b)
+		a, b = a[same:], b[same:]
+		switch {
+		case len(a) == 0 || len(b) == 0:
+			return n + len(a) + len(b), sets
+		case a[0].key < b[0].key:
+			a = a[1:]
+		case b[0].key < a[0].key:
+			b = b[1:]
 		default:
-			if a.value == b.value {
-				alike++
-			}
-			i, j = i+1, j+1
+			sets++
+			a, b = a[1:], b[1:]
 		}
+		n++
 	}
-	for i, j := 0, 0; i < len(d.parts) && j < len(o.parts); {
-		switch a, b := &d.parts[i], &o.parts[j]; {
-		case a.hash < b.hash:
-			i++
-		case b.hash < a.hash:
-			j++
-		default:
-			if a.count == b.count {
-				alike++
-			}
-			i, j = i+1, j+1
-		}
+	return n, sets
+}
+
+// alike returns how many items two lists both begin with: of two revisions, there are mostly many.
+func alike(a, b []item) (n int) {
+	both := min(len(a), len(b))
+	a, b = a[:both], b[:both]
+	for n < len(a) && a[n] == b[n] {
+		n++
 	}
-	return d.values() + o.values() - 2*alike
+	return n
 }
 
 // digester makes digests. Its last result is good until it reads the next document.
@@ -184,52 +205,79 @@ type digester struct {
 	tree   tree.Tree
 	holder uint64 // the place of the list or text that is being read
 
-	sorter     sorter
-	memberRoom []member
-	partRoom   []part
+	// In the order of the document.
+	foundMembers []foundMember
+	foundParts   []foundPart
+	sorter       sorter
+}
+
+type foundMember struct {
+	item
+	member
+}
+
+type foundPart struct {
+	hash uint64
+	part
 }
 
 var digesters = sync.Pool{New: func() any { return new(digester) }}
 
 // release puts the digester back for reuse.
 func (d *digester) release() {
-	if cap(d.members)+cap(d.parts)+cap(d.elements) <= maxIdle {
+	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.elements) <= 2*maxIdle {
 		digesters.Put(d)
 	}
 }
 
 // read digests a document. It reports whether the document can be digested.
 func (d *digester) read(source []byte) bool {
-	d.members, d.parts, d.numbers = d.members[:0], d.parts[:0], d.numbers[:0]
+	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
+	d.foundMembers, d.foundParts = d.foundMembers[:0], d.foundParts[:0]
 	d.lists, d.elements = d.lists[:0], d.elements[:0]
 	defer d.tree.Release()
 	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
 	}
 	d.object(d.tree.Root(), spot{}, false)
-	if len(d.parts) > maxValues {
+	if len(d.foundParts) > maxValues {
 		return false
 	}
-	for i := range d.members {
-		d.sorter.add(d.members[i].place)
-	}
-	d.members, d.memberRoom = arrange(d.members, d.memberRoom, d.sorter.sorted())
-	for i := range d.parts {
-		d.sorter.add(d.parts[i].hash)
-	}
-	d.parts, d.partRoom = arrange(d.parts, d.partRoom, d.sorter.sorted())
-	unique := d.parts[:0]
-	for _, p := range d.parts {
-		if n := len(unique); n > 0 && unique[n-1].hash == p.hash {
-			unique[n-1].count++
-			unique[n-1].weight = min(unique[n-1].weight, weightOfRepeated)
-		} else {
-			unique = append(unique, p)
-		}
-	}
-	d.parts = unique
+	d.sortMembers()
+	d.sortParts()
 	slices.SortFunc(d.lists, func(a, b list) int { return cmp.Compare(a.place, b.place) })
 	return true
+}
+
+// sortMembers puts the members in the order of their places. If several entries of a list have one name, what is at the place of the second
+// one gets the place after that.
+func (d *digester) sortMembers() {
+	for i := range d.foundMembers {
+		d.sorter.add(d.foundMembers[i].item.key)
+	}
+	for i, k := range d.sorter.sorted() {
+		m := &d.foundMembers[k.from]
+		d.items, d.members = append(d.items, m.item), append(d.members, m.member)
+		if i > 0 && d.items[i].key <= d.items[i-1].key {
+			d.items[i].key = d.items[i-1].key + 1
+		}
+	}
+}
+
+// sortParts puts the parts in the order of their hashes, and counts those that are there more than once.
+func (d *digester) sortParts() {
+	for i := range d.foundParts {
+		d.sorter.add(d.foundParts[i].hash)
+	}
+	for _, k := range d.sorter.sorted() {
+		p := &d.foundParts[k.from]
+		if n := len(d.parts); n > 0 && d.items[len(d.items)-1].key == p.hash {
+			d.items[len(d.items)-1].value++
+			d.parts[n-1].weight = min(d.parts[n-1].weight, weightOfRepeated)
+		} else {
+			d.items, d.parts = append(d.items, item{p.hash, 1}), append(d.parts, p.part)
+		}
+	}
 }
 
 // Size is how many bytes the digest takes. d may be nil.
@@ -237,7 +285,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(48*cap(d.members) + 24*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 128)
+	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 144)
 }
 
 // spot is where a value is.
@@ -304,13 +352,13 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
 	identity := identityOf(e)
 	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
 	if identity != 0 && !inList {
-		k := len(d.members)
+		k := len(d.foundMembers)
 		d.value(e, at, list.place, false)
-		d.members[k].entry = true
+		d.foundMembers[k].entry = true
 		d.holder = list.place
 		return true
 	}
-	before := len(d.parts)
+	before := len(d.foundParts)
 	d.value(e, at, list.place, true)
 	switch {
 	case isLong(e), !inList && e.Kind() == tree.Object:
@@ -446,11 +494,11 @@ var identifying = func() map[uint64]int {
 
 // member adds a value that has a place of its own. Of a list or long text, only the kind counts here, because its parts are compared.
 func (d *digester) member(v tree.Value, at spot, parent uint64) {
-	m := member{place: at.place, kind: at.kind, parent: parent, value: uint64(v.Kind()), key: weightOfText(v.KeyLen()), weight: weightOf(v),
-		listed: at.listed}
+	value := uint64(v.Kind())
+	m := member{kind: at.kind, parent: parent, key: weightOfText(v.KeyLen()), weight: weightOf(v), listed: at.listed}
 	m.container, m.time = v.Kind().IsContainer(), isTime(v)
 	if !m.container && !isLong(v) {
-		m.value = v.Hash()
+		value = v.Hash()
 	}
 	if whole, exact, near, ok := v.Estimate(); ok {
 		d.numbers = append(d.numbers, number{whole, exact, near})
@@ -459,11 +507,11 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 			m.weight = weightOfFlag // however long it is: others may have moved it alike
 		}
 	}
-	d.members = append(d.members, m)
+	d.foundMembers = append(d.foundMembers, foundMember{item{at.place, value}, m})
 }
 
 func (d *digester) part(hash uint64, weight uint8) {
-	d.parts = append(d.parts, part{hash, d.holder, 1, weight})
+	d.foundParts = append(d.foundParts, foundPart{hash, part{d.holder, weight}})
 }
 
 // element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of
@@ -472,7 +520,7 @@ func (d *digester) part(hash uint64, weight uint8) {
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	sum := 0
 	if v.Kind() == tree.Object {
-		for _, p := range d.parts[before:] {
+		for _, p := range d.foundParts[before:] {
 			sum += int(p.weight)
 		}
 	}
@@ -501,7 +549,7 @@ func isLong(v tree.Value) bool { return v.Kind() == tree.String && len(v.Raw()) 
 // words adds a long text as its pairs of words.
 func (d *digester) words(v tree.Value, place uint64) {
 	last := uint64(0)
-	for text := v.Text(); text != "" && len(d.parts) <= maxValues; {
+	for text := v.Text(); text != "" && len(d.foundParts) <= maxValues; {
 		size := wordOf(text)
 		if size == 0 {
 			_, size = utf8.DecodeRuneInString(text)

@@ -58,7 +58,7 @@ func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
 func TestADigestKnowsItsSize(t *testing.T) {
 	d := NewDigest([]byte(large(20)))
 	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
-	want := size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
+	want := size(cap(d.items), reflect.TypeFor[item]()) + size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
 		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]())
 	if got := d.Size(); got < want || got > want+64 {
 		t.Errorf("%d bytes, want %d and a little", got, want)

@@ -1,9 +1,6 @@
 package rank
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // To judge a candidate, suppose that it is the base, and compare it with what the client sent. The differences are what the client would
 // have changed. A change has a price if the other candidates make it unlikely:
@@ -39,10 +36,11 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.findFixed(cs)
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // the newest is mostly the nearest, and then the older ones are soon known to be too far
-		w.at = int32(i) //nolint:gosec // few
+		w.candidate = int32(i) //nolint:gosec // few
 		w.verdicts[i].absent, w.verdicts[i].first = !cs[i].Known(), !cs[i].Known() && !cs[i].Gone
 		w.compare(&cs[i], &w.verdicts[i])
 	}
+	w.endCompare()
 	w.weighWords(cs)
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
@@ -63,143 +61,6 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	return w.verdicts
 }
 
-// compare finds the changes that the client would have made to a candidate.
-func (w *weighing) compare(c *Candidate, v *verdict) {
-	switch {
-	case c.Digest == nil:
-		v.unknown = true
-		return
-	case w.compared > largeRoom || c.Spent && w.compared > smallRoom:
-		v.far = true
-		return
-	case w.newest < 0 && !c.View && !v.absent:
-		w.newest = w.at
-	}
-	w.findSliding(c.Digest)
-	w.view = c.View
-	w.compared += c.Digest.values()
-	w.hurried = w.compared > smallRoom
-	before := len(w.changes)
-	w.limit = before + 2*w.few + enough
-	if v.absent {
-		w.limit = math.MaxInt // a client that creates a document changes all of it
-	}
-	differ := w.mine.values() - c.Digest.values() // each value that only one of them has is a change
-	if w.hurried && !w.part && len(w.sliding) == 0 && max(differ, -differ) > w.limit-before {
-		v.far = true
-		return
-	}
-	w.compareMembers(c.Digest)
-	w.compareParts(c.Digest)
-	w.compareFixed(c.Digest)
-	if v.far = w.tooFar(); v.far {
-		w.changes = w.changes[:before]
-	} else {
-		w.few = min(w.few, len(w.changes)-before-w.dropped)
-		v.from, v.to = before, len(w.changes)
-		v.price, v.edits = dropping*len(w.sliding), len(w.sliding)
-	}
-}
-
-// fewest returns how many changes lead to mine from the candidate with the nearest size. That is mostly the nearest candidate, and then
-// the others are soon known to be too far.
-func (w *weighing) fewest(cs []Candidate) int {
-	size := len(w.mine.members) + len(w.mine.parts)
-	near, least := -1, math.MaxInt
-	for i := len(cs) - 1; i >= 0; i-- {
-		if d := cs[i].Digest; d != nil {
-			if differ := max(size-d.values(), d.values()-size); differ < least {
-				near, least = i, differ
-			}
-		}
-	}
-	if near < 0 || w.part {
-		return math.MaxInt / 4
-	}
-	return w.mine.distance(cs[near].Digest)
-}
-
-// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
-// far; beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the
-// others are.
-const (
-	largeRoom = 1 << 20
-	smallRoom = 1 << 14
-)
-
-// A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
-const enough = 24
-
-func (w *weighing) compareMembers(theirs *Digest) {
-	a, b, found, plain := w.mine.members, theirs.members, w.members, w.plain()
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		for i < len(a) && i < len(found) && j < len(b) && a[i].place == b[j].place && a[i].value == b[j].value { // nearly all members
-			found[i] = oldest{w.at, w.at}
-			if plain {
-				w.restate(&a[i])
-			}
-			i, j = i+1, j+1
-		}
-		switch {
-		case i == len(a) && j == len(b), w.hurried && w.tooFar():
-			return
-		case i < len(a) && j < len(b) && a[i].place == b[j].place:
-			found[i].key, w.moved[i] = w.at, true
-			w.verdicts[w.at].replaced += int(b[j].weight)
-			w.add(change{place: a[i].kind, candidate: w.at, index: int32(i), effect: sets}, step(a[i].place, b[j].value))
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && a[i].place < b[j].place:
-			w.addMember(i)
-			i++
-		default:
-			w.takeMember(&b[j])
-			j++
-		}
-	}
-}
-
-func (w *weighing) compareParts(theirs *Digest) {
-	a, b := w.mine.parts, theirs.parts
-	for i, j := 0, 0; (i < len(a) || j < len(b)) && !(w.hurried && w.tooFar()); {
-		switch {
-		case i < len(a) && j < len(b) && a[i].hash == b[j].hash:
-			switch {
-			case b[j].count < a[i].count:
-				w.putPart(i)
-			case b[j].count > a[i].count:
-				w.takePart(&b[j], ^b[j].hash, b[j].weight) // the candidate has it more often than mine
-				fallthrough
-			default:
-				w.parts[i] = w.at
-			}
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && a[i].hash < b[j].hash:
-			w.putPart(i)
-			i++
-		default:
-			if !w.part || w.mine.find(b[j].place) >= 0 {
-				w.takePart(&b[j], b[j].hash, w.weightWithout(b[j].place, b[j].weight))
-			}
-			j++
-		}
-	}
-}
-
-// weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
-// text: a client takes that out in one go, however much is in it.
-func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
-	if holder == 0 {
-		return weight
-	}
-	if holder != w.holder { // mostly the same one again
-		w.holder, w.holderGone = holder, w.mine.find(holder) < 0
-	}
-	if w.holderGone {
-		return 0
-	}
-	return weight
-}
-
 // creation returns the index of the document's first revision; -1: it isn't among the candidates.
 func creation(cs []Candidate) int32 {
 	return int32(slices.IndexFunc(cs, func(c Candidate) bool { return c.Known() && c.Version == 1 })) //nolint:gosec // few
@@ -213,31 +74,39 @@ func (w *weighing) judgeChanges(creation int32) {
 	for k := range w.verdicts {
 		v := &w.verdicts[k]
 		changes := w.changes[v.from:v.to]
+		w.candidate = int32(k)
 		w.findFilled(changes)
-		w.findMoves(int32(k), changes)
+		w.findMoves(changes)
 		for i := range changes {
-			c := &changes[i]
-			if c.effect == drops {
-				continue // compare has added the price, once for each list
-			}
-			v.edits++
-			switch {
-			case c.effect == takes:
-				price := w.priceOfTaking(c)
-				v.price, v.removals = v.price+price, v.removals+price
-			case c.effect == fills:
-				v.price += priceOf(w.slots[c.index].oldest, c.candidate, 2*int(c.weight), int(c.weight))
-			case c.effect == puts && v.first && c.weight == weightOfWords && w.parts[c.index] == creation:
-			case c.effect == puts:
-				v.price += w.priceOfPart(c)
-			default:
-				if w.mine.members[c.index].time {
-					v.times++
-				}
-				if !v.first || !w.members[c.index].isDefault(creation) {
-					v.price += w.priceOfMember(c)
-				}
-			}
+			w.judgeChange(v, &changes[i], creation)
+		}
+	}
+}
+
+func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
+	v.changes += step(c.hash, elementKey)
+	if c.effect == drops {
+		return // compare has added the price, once for each list
+	}
+	v.edits++
+	switch {
+	case c.effect == takes:
+		price := w.priceOfTaking(c)
+		v.price, v.removals = v.price+price, v.removals+price
+	case c.effect == fills:
+		v.price += w.priceOf(w.slots[c.index].oldest, 2*int(c.weight), int(c.weight))
+	case c.effect == puts && v.first && c.weight == weightOfWords && w.contents[c.index].oldest.value == creation:
+	case c.effect == puts:
+		v.price += w.priceOf(w.contents[c.index].oldest.value, 2*int(c.weight), int(c.weight)) + w.priceOfSeen(c.at)
+	default:
+		if c.effect == sets {
+			v.replaced += int(c.weight)
+		}
+		if w.mine.members[c.index].time {
+			v.times++
+		}
+		if !v.first || !w.contents[c.index].oldest.isDefault(creation) {
+			v.price += w.priceOfMember(v, c)
 		}
 	}
 }
@@ -260,42 +129,37 @@ func (o *oldest) isDefault(creation int32) bool {
 	return creation >= 0 && (o.value == creation || o.value == none && o.key == creation)
 }
 
-// priceOf returns the price of content that the client would have put into candidate. oldest is the oldest candidate that has the content;
-// none: no candidate has it.
-func priceOf(oldest, candidate int32, undo, echo int) int {
+// priceOf returns the price of content that the client would have put into the candidate. oldest is the oldest candidate that has the
+// content; none: no candidate has it.
+func (w *weighing) priceOf(oldest int32, undo, echo int) int {
 	switch {
 	case oldest == none:
 		return 0
-	case oldest < candidate:
+	case oldest < w.candidate:
 		return undo
 	}
 	return echo
 }
 
-// priceOfPart returns the price of a part that the client would have put in.
-func (w *weighing) priceOfPart(c *change) int {
-	price := priceOf(w.parts[c.index], c.candidate, 2*int(c.weight), int(c.weight))
-	return price + w.priceOfSeen(w.mine.parts[c.index].spot())
-}
-
 // priceOfMember returns the price of a member that the client would have put in, or set to another value.
-func (w *weighing) priceOfMember(c *change) int {
-	weight := int(w.weights[c.index])
+func (w *weighing) priceOfMember(v *verdict, c *change) int {
+	content := &w.contents[c.index]
+	weight := int(content.weight)
 	undo, echo := 2*weight, weight
-	m, o := &w.mine.members[c.index], w.members[c.index]
+	m, o := &w.mine.members[c.index], content.oldest
 	seen := 0
 	if c.effect == adds {
-		seen = w.priceOfSeen(m.spot())
+		seen = w.priceOfSeen(c.at)
 	}
 	if c.effect == adds && o.key != none {
 		if o.value == none || m.container {
 			return seen // others have put in the key, with another value
 		}
-		if v := &w.verdicts[c.candidate]; !v.absent || v.first { // the new document is of the same kind as the one that is gone
+		if !v.absent || v.first { // the new document is of the same kind as the one that is gone
 			undo, echo = undo+2*int(m.key), echo+int(m.key)
 		}
 	}
-	return seen + priceOf(o.value, c.candidate, undo, echo)
+	return seen + w.priceOf(o.value, undo, echo)
 }
 
 // dropping is the price of dropping entries at one end of a list, and putting others in at the other end.
@@ -310,7 +174,7 @@ func (w *weighing) priceOfTaking(c *change) int {
 	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
 		price *= replacing
 	}
-	lacked := w.removed.newest[c.index] < w.newest && c.candidate < w.newest
+	lacked := w.candidate < w.newest && !w.contents[c.index].newest
 	switch heavy := c.weight > weightOfWords; {
 	case heavy && lacked && w.isMovedOn(c):
 		return movedOn * price
@@ -322,16 +186,11 @@ func (w *weighing) priceOfTaking(c *change) int {
 
 // weighWords lowers the weights of mine's members whose values come from a vocabulary.
 func (w *weighing) weighWords(cs []Candidate) {
-	w.weights = w.weights[:0]
 	for i := range w.mine.members {
-		w.weights = append(w.weights, w.mine.members[i].weight)
-	}
-	for i := range w.mine.members {
-		m := &w.mine.members[i]
-		if weight := m.weight; weight > weightOfFlag && w.moved[i] {
-			w.words.learn(cs, i, m.place)
+		if c := &w.contents[i]; c.moved && c.weight > weightOfFlag {
+			w.words.learn(cs, i, w.mine.place(i))
 			if learnt, ok := w.words.weight(); ok {
-				w.weights[i] = min(weight, learnt)
+				c.weight = min(c.weight, learnt)
 			}
 		}
 	}

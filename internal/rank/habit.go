@@ -22,7 +22,7 @@ const (
 // judgeSteps adds the prices of how far the client would have moved each number.
 func (w *weighing) judgeSteps(cs []Candidate) {
 	for i := range w.mine.members {
-		if m := &w.mine.members[i]; m.number != 0 && w.moved[i] {
+		if m := &w.mine.members[i]; m.number != 0 && w.contents[i].moved {
 			w.judgeStep(cs, i, m)
 		}
 	}
@@ -57,7 +57,7 @@ func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64)
 		step := 0.0
 		if d := cs[k].Digest; d != nil {
 			from := &number{exact: true}
-			if n = d.number(i, m.place); n != nil {
+			if n = d.number(i, w.mine.place(i)); n != nil {
 				from = n
 			}
 			if step = sent.step(from); step != 0 {

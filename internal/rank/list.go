@@ -20,7 +20,7 @@ const (
 
 // findSliding finds the lists in which the client would have dropped entries at one end, and put others in at the other end.
 func (w *weighing) findSliding(theirs *Digest) {
-	w.sliding, w.dropped = w.sliding[:0], 0
+	w.sliding = w.sliding[:0]
 	a, b := theirs.lists, w.mine.lists
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch from, to := &a[i], &b[j]; {
@@ -175,8 +175,8 @@ func (w *weighing) isFixed(place uint64) bool {
 	return slices.ContainsFunc(w.fixed, func(f fixed) bool { return f.place == place })
 }
 
-// compareFixed finds the changes that the client would have made to elements of fixed lists.
-func (w *weighing) compareFixed(theirs *Digest) {
+// compareFixed adds the changes that the client would have made to elements of fixed lists. It returns how many there are.
+func (w *weighing) compareFixed(theirs *Digest) (n int) {
 	for i := range w.fixed {
 		f := &w.fixed[i]
 		mine := w.mine.elementsOf(&w.mine.lists[f.list])
@@ -185,11 +185,14 @@ func (w *weighing) compareFixed(theirs *Digest) {
 			switch {
 			case s.weight == 0: // its changes are those of members
 			case e.hash == mine[k].hash:
-				s.oldest = w.at
+				s.oldest = w.candidate
 			default:
-				c := change{place: f.place, candidate: w.at, index: int32(f.from + k), effect: fills, weight: s.weight} //nolint:gosec // few
-				w.add(c, step(step(f.place, uint64(k)), e.hash))
+				n++
+				c := change{place: f.place, hash: step(step(f.place, uint64(k)), e.hash), effect: fills, weight: s.weight}
+				c.index = int32(f.from + k) //nolint:gosec // few
+				w.changes = append(w.changes, c)
 			}
 		}
 	}
+	return n
 }

@@ -22,22 +22,22 @@ type spotOf struct {
 const movedOn = 2
 
 // spot returns where the member is.
-func (m *member) spot() spotOf {
-	at := spotOf{m.parent, keyOf(m.parent, m.place), !m.entry}
+func (m *member) spot(it item) spotOf {
+	at := spotOf{m.parent, keyOf(m.parent, it.key), !m.entry}
 	switch {
 	case m.entry:
-		at.name = keyOf(step(m.parent, elementKey), m.place)
+		at.name = keyOf(step(m.parent, elementKey), it.key)
 	case m.listed && !m.container:
-		at.name = m.place // two entries often have an equal value
+		at.name = it.key // two entries often have an equal value
 	case !m.container:
-		at.name = step(at.name, m.value)
+		at.name = step(at.name, it.value)
 	}
 	return at
 }
 
 // spot returns where the part is. The name is that of an element of a list that is a plain value.
-func (p *part) spot() spotOf {
-	return spotOf{p.place, keyOf(step(step(p.place, elementKey), 0), p.hash), false}
+func (p *part) spot(it item) spotOf {
+	return spotOf{p.place, keyOf(step(step(p.place, elementKey), 0), it.key), false}
 }
 
 // keyOf returns the key of which step makes the result.
@@ -49,20 +49,19 @@ func keyOf(place, result uint64) uint64 {
 // moved is the same thing at another place.
 func (s spotOf) moved(to spotOf) bool { return s.name == to.name && s.holder != to.holder }
 
-// findMoves finds where the client would have put something into the k-th candidate, whose changes these are. If that isn't the newest, it
-// also finds what the client would have taken out of the newest, and the k-th one doesn't have.
-func (w *weighing) findMoves(k int32, changes []change) {
+// findMoves finds where the client would have put something into the candidate, whose changes these are. If that isn't the newest, it
+// also finds what the client would have taken out of the newest, and the candidate doesn't have.
+func (w *weighing) findMoves(changes []change) {
 	w.since, w.puttings = w.since[:0], w.puttings[:0]
 	for i := range changes {
 		switch c := &changes[i]; {
-		case len(w.puttings) == maxTouches:
-		case c.effect == adds:
-			w.puttings = append(w.puttings, w.mine.members[c.index].spot())
-		case c.effect == puts && c.weight > weightOfWords:
-			w.puttings = append(w.puttings, w.mine.parts[c.index].spot())
+		case c.effect == takes:
+			w.contents[c.index].taken = w.candidate + 1
+		case len(w.puttings) < maxTouches && (c.effect == adds || c.effect == puts && c.weight > weightOfWords):
+			w.puttings = append(w.puttings, c.at)
 		}
 	}
-	if k >= w.newest || len(w.puttings) == 0 {
+	if w.candidate >= w.newest || len(w.puttings) == 0 {
 		return
 	}
 	n, tries := &w.verdicts[w.newest], maxTouches
@@ -70,7 +69,7 @@ func (w *weighing) findMoves(k int32, changes []change) {
 		if c.effect != takes || c.weight <= weightOfWords {
 			continue
 		}
-		if !slices.ContainsFunc(changes, func(o change) bool { return o.effect == takes && o.index == c.index }) {
+		if w.contents[c.index].taken != w.candidate+1 {
 			w.since = append(w.since, c)
 		}
 		if tries--; tries == 0 {
@@ -80,23 +79,23 @@ func (w *weighing) findMoves(k int32, changes []change) {
 }
 
 // isMoved reports whether the client would have put what it has taken out elsewhere.
-func (w *weighing) isMoved(c *change) bool { return slices.ContainsFunc(w.puttings, c.from.moved) }
+func (w *weighing) isMoved(c *change) bool { return slices.ContainsFunc(w.puttings, c.at.moved) }
 
 // isMovedOn reports whether the newest candidate has what the client would have taken out elsewhere, or under another key, and the client
 // has taken that out, too, and has put it elsewhere, or under another key.
 func (w *weighing) isMovedOn(c *change) bool {
 	return slices.ContainsFunc(w.since, func(o change) bool {
-		if c.from.key && c.from.holder == o.from.holder {
-			return slices.ContainsFunc(w.puttings, func(p spotOf) bool { return p.key && p.holder == c.from.holder })
+		if c.at.key && c.at.holder == o.at.holder {
+			return slices.ContainsFunc(w.puttings, func(p spotOf) bool { return p.key && p.holder == c.at.holder })
 		}
-		return c.from.name == o.from.name && w.isMoved(c) && w.isMoved(&o)
+		return c.at.name == o.at.name && w.isMoved(c) && w.isMoved(&o)
 	})
 }
 
 // priceOfSeen returns the price of what the client would have put in, although only the newest candidate has it, elsewhere.
 func (w *weighing) priceOfSeen(at spotOf) int {
 	for i := range w.since {
-		if c := &w.since[i]; c.from.moved(at) {
+		if c := &w.since[i]; c.at.moved(at) {
 			return int(c.weight)
 		}
 	}

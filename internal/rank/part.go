@@ -15,12 +15,30 @@ const (
 // plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
 func (w *weighing) plain() bool { return w.part && len(w.mine.parts)+len(w.mine.lists) == 0 }
 
-// restate notes that the client would have sent a value, in a plain part, that the candidate has already.
-func (w *weighing) restate(m *member) {
-	if !m.container {
-		v := &w.verdicts[w.at]
-		v.restated += 2*int(m.weight) + 1 // more than for setting it back to that
+// judgeRestated adds up what it costs to have sent the values of a plain part that the candidates have already.
+func (w *weighing) judgeRestated() {
+	for k := range w.verdicts {
+		v := &w.verdicts[k]
+		if v.far || v.unknown {
+			continue
+		}
+		for i := range w.mine.members {
+			v.restated += w.restated(i)
+		}
+		for _, c := range w.changes[v.from:v.to] {
+			if c.effect == sets || c.effect == adds {
+				v.restated -= w.restated(int(c.index))
+			}
+		}
 	}
+}
+
+// restated is what it costs to have sent mine's i-th member as it was: more than setting it back to that.
+func (w *weighing) restated(i int) int {
+	if w.mine.members[i].container {
+		return 0
+	}
+	return 2*int(w.mine.members[i].weight) + 1
 }
 
 // partOf returns what the part shows. A client changes a revision that it has in hand.
@@ -29,6 +47,7 @@ func (w *weighing) partOf(cs []Candidate) Part {
 	if !w.plain() {
 		return p
 	}
+	w.judgeRestated()
 	for i := range cs {
 		switch v := &w.verdicts[i]; {
 		case cs[i].Spent || v.absent || v.unknown || v.far:

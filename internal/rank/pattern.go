@@ -100,7 +100,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 			}
 			w.touches = append(w.touches, touched{how: how})
 		}
-		if g.weight > weightOfWords && g.effect != drops {
+		if g.weight > weightOfWords && g.effect != drops && g.effect != sets {
 			w.touches[k].parts++
 		}
 	}
@@ -119,7 +119,7 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 		return touchPut
 	}
 	m := &w.mine.members[g.index]
-	if n := c.Digest.number(int(g.index), m.place); n != nil && m.number != 0 {
+	if n := c.Digest.number(int(g.index), w.mine.place(int(g.index))); n != nil && m.number != 0 {
 		if w.mine.numbers[m.number-1].step(n) < 0 {
 			return touchDown
 		}

@@ -28,8 +28,8 @@ func (v *vocabulary) learn(cs []Candidate, i int, place uint64) {
 		if cs[k].View || cs[k].Digest == nil {
 			continue
 		}
-		if m := cs[k].Digest.member(i, place); m != nil {
-			v.add(m.value)
+		if at := cs[k].Digest.find(i, place); at >= 0 {
+			v.add(cs[k].Digest.items[at].value)
 		}
 	}
 }

@@ -1,0 +1,293 @@
+package rank
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// One revision of a document has nearly all of its content in common with the next one. So mine isn't compared with each candidate. It is
+// compared with the newest, and then each candidate with the next older one. Only where these two differ, the client may have changed
+// something else in the one than in the other.
+
+// content is a member or a part that mine has, or some candidate that was compared.
+type content struct {
+	oldest oldest // that have it as mine has it; mine lacks it: not in use
+	change change // what the client would have done to it in the candidate that is being compared, if that differs in it
+	weight uint8  // of mine's member; lower than in the digest if its value is a word of a vocabulary
+	moved  bool   // some candidate has another value of mine's member
+	newest bool   // the client would have taken it out of weighing.newest
+	taken  int32  // 1 + the last candidate of which findMoves has noted that the client would have taken it out
+}
+
+// oldest are the oldest candidate that has the key of some content, and the oldest one that has its value; none: there is none.
+type oldest struct{ key, value int32 }
+
+const (
+	none int32 = -1
+	// present stands for the oldest candidate while candidates are compared: the last one has the content.
+	present int32 = -2
+)
+
+// compare finds the changes that the client would have made to a candidate.
+func (w *weighing) compare(c *Candidate, v *verdict) {
+	switch {
+	case c.Digest == nil:
+		v.unknown = true
+		return
+	case w.compared > largeRoom || c.Spent && w.compared > smallRoom:
+		v.far = true
+		return
+	}
+	isNewest := w.newest < 0 && !c.View && !v.absent
+	if isNewest {
+		w.newest = w.candidate
+	}
+	w.findSliding(c.Digest)
+	w.compared += len(c.Digest.items)
+	limit := 2*w.few + enough
+	if v.absent {
+		limit = math.MaxInt // a client that creates a document changes all of it
+	}
+	if w.compared > smallRoom && !w.part && len(w.sliding) == 0 {
+		if n, _ := w.mine.differences(c.Digest, limit); n > limit {
+			v.far = true
+			return
+		}
+	}
+	w.follow(c.Digest)
+	if isNewest {
+		w.noteNewest()
+	}
+	v.from = len(w.changes)
+	n := w.differing.n
+	if n <= limit || len(w.sliding) > 0 {
+		n -= w.gather()
+	}
+	n += w.compareFixed(c.Digest)
+	if v.to = len(w.changes); n > limit {
+		w.changes, v.to, v.far = w.changes[:v.from], v.from, true
+		return
+	}
+	w.few = min(w.few, n)
+	v.price, v.edits = dropping*len(w.sliding), len(w.sliding)
+}
+
+// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
+// far; beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the
+// others are.
+const (
+	largeRoom = 1 << 20
+	smallRoom = 1 << 14
+)
+
+// A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
+const enough = 24
+
+// fewest returns how many changes lead to mine from the candidate with the nearest size. That is mostly the nearest candidate, and then
+// the others are soon known to be too far.
+func (w *weighing) fewest(cs []Candidate) int {
+	size := len(w.mine.items)
+	near, least := -1, math.MaxInt
+	for i := len(cs) - 1; i >= 0; i-- {
+		if d := cs[i].Digest; d != nil {
+			if differ := max(size-len(d.items), len(d.items)-size); differ < least {
+				near, least = i, differ
+			}
+		}
+	}
+	if near < 0 || w.part {
+		return math.MaxInt / 4
+	}
+	return w.mine.distance(cs[near].Digest)
+}
+
+// follow notes how the candidate differs from the one that was compared last.
+func (w *weighing) follow(theirs *Digest) {
+	m, n := len(w.last.members), len(theirs.members)
+	w.followItems(w.last.items[:m], theirs, 0, n)
+	w.followItems(w.last.items[m:], theirs, n, len(theirs.items))
+	w.last, w.lastCandidate = theirs, w.candidate
+}
+
+// followItems notes how the items of the candidate, from one to another, differ from the last one's.
+func (w *weighing) followItems(last []item, theirs *Digest, from, to int) {
+	for next := theirs.items[from:to]; len(last) > 0 || len(next) > 0; {
+		n := alike(last, next)
+		last, next, from = last[n:], next[n:], from+n
+		switch {
+		case len(last) == 0 && len(next) == 0:
+		case len(next) == 0 || len(last) > 0 && last[0].key < next[0].key:
+			w.note(last[0].key, theirs, -1)
+			last = last[1:]
+		default:
+			w.note(next[0].key, theirs, from)
+			if len(last) > 0 && last[0].key == next[0].key {
+				last = last[1:]
+			}
+			next, from = next[1:], from+1
+		}
+	}
+}
+
+// note notes that the content with that key isn't what it was in the last candidate. It is the candidate's j-th item; -1: the candidate
+// lacks it.
+func (w *weighing) note(key uint64, theirs *Digest, j int) {
+	i := w.places.place(key)
+	if i == len(w.contents) {
+		w.contents = append(w.contents, content{})
+	}
+	w.differing.set(i, w.differs(i, theirs, j))
+}
+
+// differs reports whether the client would have changed the i-th content, and notes how.
+func (w *weighing) differs(i int, theirs *Digest, j int) bool {
+	c := &w.contents[i]
+	c.change.index = int32(i) //nolint:gosec // bounded by largeRoom
+	switch {
+	case i >= len(w.mine.items):
+		return j >= 0 && w.takes(&c.change, theirs, j)
+	case i < len(w.mine.members):
+		mine := w.mine.items[i]
+		c.oldest.key = w.oldestOf(c.oldest.key, j >= 0)
+		c.oldest.value = w.oldestOf(c.oldest.value, j >= 0 && theirs.items[j] == mine)
+		m := &w.mine.members[i]
+		switch {
+		case j < 0:
+			c.change = change{place: m.kind, hash: mine.key, index: c.change.index, effect: adds, at: m.spot(mine)}
+			if m.entry {
+				c.change.place, c.change.weight = m.parent, maxWeight
+			}
+		case c.oldest.value != present:
+			c.moved = true
+			hash := step(mine.key, theirs.items[j].value)
+			c.change = change{place: m.kind, hash: hash, index: c.change.index, effect: sets, weight: theirs.members[j].weight}
+		default:
+			return false
+		}
+		return true
+	}
+	mine, p := w.mine.items[i], &w.mine.parts[i-len(w.mine.members)]
+	count := uint64(0)
+	if j >= 0 {
+		count = theirs.items[j].value
+	}
+	c.oldest.value = w.oldestOf(c.oldest.value, count >= mine.value)
+	c.change = change{place: p.place, hash: mine.key, index: c.change.index, effect: puts, weight: p.weight, at: p.spot(mine)}
+	if count > mine.value { // the candidate has it more often than mine
+		c.change.effect, c.change.weight = takes, theirs.parts[j-len(theirs.members)].weight
+	}
+	return count != mine.value && !w.isFixed(p.place)
+}
+
+// oldestOf returns the oldest candidate that has some content, after oldest; has says whether the candidate that is being compared has it.
+func (w *weighing) oldestOf(oldest int32, has bool) int32 {
+	switch {
+	case has:
+		return present
+	case oldest == present:
+		return w.lastCandidate
+	}
+	return oldest
+}
+
+// takes notes how the client would have taken out the candidate's j-th item, which mine lacks. A part of a document lacks members that its
+// client has left alone. But it has each of its lists as a whole.
+func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
+	it := theirs.items[j]
+	*c = change{hash: ^it.key, index: c.index, effect: takes}
+	if n := len(theirs.members); j >= n {
+		p := &theirs.parts[j-n]
+		c.place, c.weight, c.at = p.place, w.weightWithout(p.place, p.weight), p.spot(it)
+		return !w.isFixed(p.place) && !(w.part && !w.mine.has(p.place))
+	}
+	m := &theirs.members[j]
+	c.place, c.weight, c.at = m.kind, m.key+m.weight, m.spot(it)
+	if m.entry {
+		c.place, c.weight = m.parent, maxWeight
+	}
+	c.weight = w.weightWithout(m.parent, c.weight)
+	return !w.part || m.listed && w.mine.has(m.parent)
+}
+
+// weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
+// text: a client takes that out in one go, however much is in it.
+func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
+	if holder == 0 {
+		return weight
+	}
+	if holder != w.holder { // mostly the same one again
+		w.holder, w.holderGone = holder, !w.mine.has(holder)
+	}
+	if w.holderGone {
+		return 0
+	}
+	return weight
+}
+
+// noteNewest notes what the client would have taken out of the newest candidate.
+func (w *weighing) noteNewest() {
+	for i := range w.differing.all {
+		c := &w.contents[i]
+		c.newest = c.change.effect == takes && !slices.Contains(w.sliding, c.change.place)
+	}
+}
+
+// gather adds the changes of the candidate that is being compared. It returns how many of them are dropped entries, or content of them.
+func (w *weighing) gather() (dropped int) {
+	for i := range w.differing.all {
+		c := w.contents[i].change
+		if c.effect == takes && slices.Contains(w.sliding, c.place) {
+			c.effect, c.index = drops, 0 // all that is dropped is one change
+			dropped++
+		}
+		w.changes = append(w.changes, c)
+	}
+	return dropped
+}
+
+// endCompare notes what the candidate has that was compared last, and so is the oldest.
+func (w *weighing) endCompare() {
+	for i := range w.mine.items {
+		o := &w.contents[i].oldest
+		if o.key == present {
+			o.key = w.lastCandidate
+		}
+		if o.value == present {
+			o.value = w.lastCandidate
+		}
+	}
+}
+
+// set is a set of small numbers.
+type set struct {
+	words []uint64
+	n     int // how many there are
+}
+
+// set puts a number in, or takes it out.
+func (s *set) set(i int, in bool) {
+	for i/64 >= len(s.words) {
+		s.words = append(s.words, 0)
+	}
+	word, bit := &s.words[i/64], uint64(1)<<(i%64)
+	switch {
+	case in && *word&bit == 0:
+		s.n++
+		*word |= bit
+	case !in && *word&bit != 0:
+		s.n--
+		*word &^= bit
+	}
+}
+
+// all yields the numbers, the smallest first.
+func (s *set) all(yield func(int) bool) {
+	for i, word := range s.words {
+		for ; word != 0; word &= word - 1 {
+			if !yield(64*i + bits.TrailingZeros64(word)) {
+				return
+			}
+		}
+	}
+}
