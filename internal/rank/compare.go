@@ -133,8 +133,13 @@ func (w *weighing) followItems(last []item, theirs *Digest, from, to int) {
 // note notes that the content with that key isn't what it was in the last candidate. It is the candidate's j-th item; -1: the candidate
 // lacks it.
 func (w *weighing) note(key uint64, theirs *Digest, j int) {
-	i := w.places.place(key)
-	if i == len(w.contents) {
+	i, known := w.places.find(key)
+	if !known { // mine lacks it, and nothing was taken out of the newer candidates there
+		var c change
+		if j < 0 || !w.takes(&c, theirs, j) {
+			return
+		}
+		i = w.places.add(key)
 		w.contents = append(w.contents, content{})
 	}
 	w.differing.set(i, w.differs(i, theirs, j))

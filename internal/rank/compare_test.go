@@ -91,3 +91,15 @@ func TestCandidatesAreComparedWithMineByWayOfEachOther(t *testing.T) {
 		}
 	}
 }
+
+// What a part lacks its client has left alone, however much of it changes from one candidate to the next.
+func TestAPartTakesNoRoomForWhatItLacks(t *testing.T) {
+	var w weighing
+	w.begin(0, NewDigest([]byte(`{"n":1}`)), true)
+	for k := range 8 {
+		w.follow(NewDigest(fmt.Appendf(nil, `{"n":%d,"more":{"k%d":1},"list":["e%d"]}`, k, k, k)))
+	}
+	if len(w.contents) != 1 {
+		t.Errorf("%d contents, want one", len(w.contents))
+	}
+}

@@ -97,7 +97,7 @@ func (w *weighing) begin(n int, mine *Digest, part bool) {
 		if i < len(mine.members) {
 			c.weight = mine.members[i].weight
 		}
-		w.places.place(mine.items[i].key)
+		w.places.add(mine.items[i].key)
 		w.contents = append(w.contents, c)
 	}
 }
@@ -122,8 +122,14 @@ func (t *table) reset() {
 	}
 }
 
-// place returns the number of a hash.
-func (t *table) place(hash uint64) int {
+// find returns the number of a hash, if it has one.
+func (t *table) find(hash uint64) (n int, ok bool) {
+	s := t.slot(hash)
+	return int(s.place), s.round == t.round
+}
+
+// add gives the next number to a hash that has none.
+func (t *table) add(hash uint64) int {
 	if 2*t.n >= len(t.slots) {
 		old := t.slots
 		t.slots = make([]cell, 2*len(old))
@@ -133,12 +139,9 @@ func (t *table) place(hash uint64) int {
 			}
 		}
 	}
-	s := t.slot(hash)
-	if s.round != t.round {
-		*s = cell{hash, t.round, int32(t.n)} //nolint:gosec // bounded by largeRoom
-		t.n++
-	}
-	return int(s.place)
+	*t.slot(hash) = cell{hash, t.round, int32(t.n)} //nolint:gosec // bounded by largeRoom
+	t.n++
+	return t.n - 1
 }
 
 func (t *table) slot(hash uint64) *cell {
