@@ -97,6 +97,22 @@ func TestMergeIsJSONAndKeepsWhatTheClientDidNotTouch(t *testing.T) {
 	})
 }
 
+// What both sides have done to a value is a conflict under fail whoever comes first, and also if both have done the same.
+func TestFailTreatsBothSidesAlike(t *testing.T) {
+	m := mustMerger(t, Fail)
+	rapid.Check(t, func(t *rapid.T) {
+		base, sent, current := genDocs(t)
+		if rapid.Bool().Draw(t, "equal") {
+			current = sent
+		}
+		_, err := m.Merge(base, sent, current)
+		_, turned := m.Merge(base, current, sent)
+		if (err == nil) != (turned == nil) {
+			t.Fatalf("base    %s\nsent    %s\ncurrent %s\n%v, and the other way round %v", base, sent, current, err, turned)
+		}
+	})
+}
+
 // members returns the key and the value of each member of a document, as they are spelled.
 func members(t tb, doc []byte) (list [][2]string) {
 	var tr tree.Tree

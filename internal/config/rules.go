@@ -189,7 +189,7 @@ type Base struct {
 // both changes are kept.
 type Merge struct {
 	// Default is sent (the client's value wins, and the outcome names the path), current (the stored value wins), or
-	// fail (409 naming the paths). Default sent.
+	// fail (409 naming the paths, also if both clients made the same change). Default sent.
 	Default MergeDefault `json:"default"`
 
 	// Paths are strategies for single paths. Keys are JSON Pointers (`/stock`, `/lines/*/price`; `*` is every element

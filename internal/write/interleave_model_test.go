@@ -113,7 +113,7 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 	}
 	so, sIs := s.(object)
 	co, cIs := c.(object)
-	if _, bIs := b.(object); sIs && cIs && (bIs || b == nil || b == absent{}) {
+	if _, bIs := b.(object); sIs && cIs && (bIs || (b == nil || b == absent{}) && (path == "" || len(so)+len(co) > 0)) {
 		out := object{}
 		for name := range membersOf(b, so, co) {
 			if v := m.merge(path+"/"+name, member(b, name), member(so, name), member(co, name), clash); v != any(absent{}) {
@@ -133,7 +133,7 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 		return v
 	}
 	switch {
-	case alike(s, c), by == "current":
+	case alike(s, c) && by != "fail", by == "current":
 		return c
 	case by == "sent":
 		return s

@@ -46,8 +46,9 @@ func TestNothingIsDecidedBeforeTheFirstTry(t *testing.T) {
 		forbidden    bool
 		status       int
 	}{
-		"nothing to write":               {"PUT", `{"status":"paid"}`, false, 200},
-		"nothing to write, nor allowed":  {"PUT", `{"status":"paid"}`, true, 403},
+		"nothing to write":               {"PUT", `{"status":"new","m":1}`, false, 200},
+		"nothing to write, nor allowed":  {"PUT", `{"status":"new","m":1}`, true, 403},
+		"what both set":                  {"PUT", `{"status":"paid","m":1}`, false, 202},
 		"a refused merge":                {"PUT", `{"status":"sent"}`, false, 202},
 		"a refused merge, not allowed":   {"PUT", `{"status":"sent"}`, true, 403},
 		"another change of it":           {"PUT", `{"status":"new","n":1}`, false, 200},
@@ -74,7 +75,7 @@ func TestNothingIsDecidedBeforeTheFirstTry(t *testing.T) {
 			}
 			results := w.queued(2, func(i int) result {
 				if i == 0 {
-					return cs[i].save("1", `{"status":"paid"}`)
+					return cs[i].save("1", `{"status":"paid","m":1}`)
 				}
 				return cs[i].send(c.method, "/shop/_doc/1", c.body)
 			})

@@ -72,6 +72,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		r.carryOut(p, c, sc)
 		return
 	}
+	r.failElements(&e, sc)
 	e.dropCopies()
 	r.dropMoves(&e)
 	r.dropEchoes(&e)

@@ -11,7 +11,7 @@ import (
 // if that isn't known. All these clients begin with the same defaults. So a value or an entry of a list that the document was made with, or
 // that most of these clients have sent, counts as unchanged. Otherwise the client's defaults would undo later changes of others.
 //
-// Values with a rule that calculates count from nothing.
+// Values with a rule that calculates count from nothing. So do those that two clients must not both set: see Fail.
 func (m *Merger) AfterCreation(made func() [][]byte) *Merger {
 	with := *m
 	with.made = made
@@ -66,7 +66,7 @@ func (r *run) untouched(out []byte, made []tree.Value, isFirst bool, sent tree.V
 			members = append(members, r.untouched(key, like, first, m, sub))
 		case m.Kind() == tree.Array:
 			members = append(members, r.defaults(key, like, first, m))
-		case r.strategy(sub) < Sum && isDefault(first, len(like), len(made)):
+		case r.strategy(sub) < Fail && isDefault(first, len(like), len(made)):
 			members = append(members, append(key, m.Raw()...))
 		}
 		r.leave(sc)

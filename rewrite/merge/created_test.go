@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -45,5 +46,22 @@ func TestADefaultOfANewDocumentUndoesNothing(t *testing.T) {
 		if r, err = after.Merge([]byte(`{}`), []byte(c.sent), []byte(`{}`)); err != nil || r.Echo || string(r.Doc) != c.sent {
 			t.Errorf("%s, but there was a document: %s, echo %t, %v", name, r.Doc, r.Echo, err)
 		}
+	}
+}
+
+// What two new documents both say under `fail` may be a claim of each: it is no default.
+func TestAClaimInANewDocumentIsNoDefault(t *testing.T) {
+	m, err := New(Sent, []PathRule{{Path: "/owner", Strategy: Fail}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := m.Guessing().AfterCreation(func() [][]byte { return [][]byte{[]byte(`{"owner":"x","n":1}`)} })
+	var conflict *ConflictError
+	if _, err := after.Merge(nil, []byte(`{"owner":"x","n":1}`), []byte(`{"owner":"x","n":2}`)); !errors.As(err, &conflict) {
+		t.Errorf("%v, want a conflict", err)
+	}
+	r, err := after.Merge(nil, []byte(`{"n":1}`), []byte(`{"owner":"x","n":2}`))
+	if err != nil || string(r.Doc) != `{"owner":"x","n":2}` {
+		t.Errorf("%s, %v", r.Doc, err)
 	}
 }

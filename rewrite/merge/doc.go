@@ -9,7 +9,7 @@
 //
 // A merge has three sides: the base, which the client saw; sent, which the client made of it; and current, the stored document.
 // The merge makes the changes from base to sent in current's bytes; every byte that no edit touches stays. A value that only one
-// side changed, or that both changed to the same, is settled. If both changed it differently:
+// side changed, or that both changed to the same, is settled; the latter is a conflict under Fail. If both changed it differently:
 //
 //   - two objects merge key by key, and two arrays by their elements, if the base has a value of the same kind there, or
 //     null or nothing: those count as {} and [];
@@ -43,7 +43,8 @@
 //
 // # Strategies
 //
-// Sent, Current and Fail decide about a value, and about all below it that no other rule matches. The others are for one
+// Sent, Current and Fail decide about a value, and about all below it that no other rule matches. Under Fail it is a conflict, too, if both
+// sides made the same change, or removed the same: see fail.go. The others are for one
 // value each: Sum, Max, Min for what both changed and is a number on both sides (Max, Min: or a string), where a missing
 // base or null is 0 to Sum; Union, Append and ByKey for arrays that both changed, of which a missing one is empty.
 // Where such a strategy meets what it can't be applied to, it decides like Fail: nothing is guessed. ByKey only, where an

@@ -10,7 +10,7 @@ import (
 // A ConflictError reports values that the client and another client both changed, at paths whose strategy is Fail, or can't be applied to
 // the values (a sum of strings). Nothing was merged.
 type ConflictError struct {
-	Paths []string // JSON Pointers into current, or into sent where current has no such value; at most MaxPaths
+	Paths []string // JSON Pointers into current, or else into sent, or else into the base; at most MaxPaths
 	More  int      // how many there were beyond Paths
 }
 

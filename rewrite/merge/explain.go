@@ -11,8 +11,8 @@ import (
 
 // A Decision is the result for one value that the client, another client, or both had changed. A missing value is nil.
 type Decision struct {
-	// Path is a JSON Pointer into current, or into sent where current has no such value. The index of an element is that in current, or, of
-	// one that only sent has, that in sent.
+	// Path is a JSON Pointer into current, or into sent where current has no such value, or into the base where neither has. The index of an
+	// element is that in the same document.
 	Path                string
 	Base, Sent, Current []byte
 	// Result is what is there after the merge; nil, too, where the merge failed.

@@ -123,7 +123,7 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 		return
 	}
 	k := s.Kind()
-	if from := b.Kind(); !k.IsContainer() || c.Kind() != k || from != k && from > tree.Null {
+	if from := b.Kind(); !k.IsContainer() || c.Kind() != k || from != k && (from > tree.Null || s.Len()+c.Len() == 0) {
 		r.scalar(b, s, c, sc)
 		return
 	} else if from != k {
@@ -176,12 +176,15 @@ func (r *run) calculate(b, s, c tree.Value, sc scope) (text []byte, ok bool) {
 // object merges key by key.
 func (r *run) object(b, s, c tree.Value, sc scope) {
 	base, sent, cur := b.Finder(), s.Finder(), c.Finder()
-	matched, rest := 0, s.First()
+	matched, left, rest := 0, b.Len(), s.First() // left: members of the base that neither has, as far as is known
 	out := r.edit(c)
 	for m := c.FirstOfAll(); m.Exists(); m = m.NextOfAll() {
 		sm, bm := sent.Like(m), base.Like(m)
 		if sm.Exists() && !m.Hidden() {
 			matched++
+		}
+		if bm.Exists() && !m.Hidden() {
+			left--
 		}
 		if sm == rest {
 			rest = rest.Next() // what is before it is in current, too
@@ -202,16 +205,28 @@ func (r *run) object(b, s, c tree.Value, sc scope) {
 			r.trail = r.trail[:len(r.trail)-1]
 		}
 	}
-	if matched == s.Len() {
-		return
+	if matched < s.Len() {
+		left -= r.addMembers(rest, b.Finder(), cur, sc, &out)
 	}
-	base = b.Finder()
-	for m := rest; m.Exists(); m = m.Next() { // what the client has and current hasn't, in the client's order
-		if !cur.Like(m).Exists() {
-			out.insert(r.added(base.Like(m), m, r.enter(sc, tree.Place{Member: m})))
-			r.leave(sc)
+	if left > 0 {
+		r.failMembers(b, s, c, sc)
+	}
+}
+
+// addMembers inserts what the client's object has and current's hasn't, in the client's order, from member m on. n of it is in the base.
+func (r *run) addMembers(m tree.Value, base, cur tree.Finder, sc scope, out *container) (n int) {
+	for ; m.Exists(); m = m.Next() {
+		if cur.Like(m).Exists() {
+			continue
 		}
+		b := base.Like(m)
+		if b.Exists() {
+			n++
+		}
+		out.insert(r.added(b, m, r.enter(sc, tree.Place{Member: m})))
+		r.leave(sc)
 	}
+	return n
 }
 
 // removed decides about member m of object c, which the base has as b and the client took out.

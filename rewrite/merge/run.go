@@ -72,7 +72,7 @@ func (r *run) decide(b, s, c tree.Value, sc scope) ruling {
 		return ruling{verdict: Kept}
 	case b.Equal(c):
 		return ruling{verdict: Taken}
-	case s.Equal(c):
+	case s.Equal(c) && !r.fails(sc):
 		return ruling{verdict: Agreed}
 	}
 	return ruling{verdict: r.byStrategy(sc), both: true}

@@ -136,6 +136,7 @@ func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool
 			p.add = append(p.add, e)
 		}
 	}
+	r.failKeyed(&in, base, key, sc)
 	return true
 }
 

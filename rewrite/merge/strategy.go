@@ -13,7 +13,7 @@ const (
 	Sent Strategy = iota
 	// Current keeps what the document has.
 	Current
-	// Fail ends the merge with a ConflictError.
+	// Fail ends the merge with a ConflictError, also where both sides made the same change.
 	Fail
 	// Sum adds the client's difference to the current number: both deltas count, also where both are the same.
 	Sum

@@ -1,0 +1,133 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"optimist/internal/upstream"
+	"optimist/internal/wire"
+)
+
+// claimRules are those of an application with locks of its own: a version, and an owner.
+const claimRules = "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/version: fail, /owner: fail}}}\n"
+
+const (
+	free    = `{"version":7,"owner":null,"note":""}`
+	claimed = `{"version":8,"owner":"x","note":""}`
+)
+
+// Two clients that set a field to the same value have both changed it: under `fail`, one of them has lost.
+func TestAnEqualClaimIsRefused(t *testing.T) {
+	steps := "- {name: r, match: {index: [shop]}, merge: {default: fail}, transform: [{op: add, path: /t, value: 1}]}\n"
+	for rules, how := range map[string]string{claimRules: "", "rules:\n" + steps: "with steps, and as the default"} {
+		for name, claim := range map[string]func(c *client) result{
+			"a document": func(c *client) result { return c.save("1", claimed) },
+			"a document that names its base": func(c *client) result {
+				return c.send("PUT", "/shop/_doc/1", claimed, ifMatch(`"0-1"`))
+			},
+			"a part": func(c *client) result { return c.send("POST", update1, `{"doc":{"version":8,"owner":"x"}}`) },
+			"a removal": func(c *client) result {
+				return c.save("1", `{"version":7,"note":""}`)
+			},
+		} {
+			t.Run(name+how, func(t *testing.T) {
+				w := newWorld(t, rules)
+				w.put("1", free)
+				ann, bob := w.client("ann"), w.client("bob")
+				ann.read("1")
+				bob.read("1")
+				has(t, claim(ann), 200, "guarded")
+				stored := w.stored("1")
+				has(t, claim(bob), 409, "")
+				same(t, w.stored("1"), stored)
+				has(t, bob.save("1", bob.read("1")), 200, "guarded") // it has seen that, and changes nothing
+				same(t, w.stored("1"), stored)
+			})
+		}
+	}
+}
+
+func TestOfEqualClaimsThatWaitTogetherOneIsPlaced(t *testing.T) {
+	w := newWorld(t, claimRules)
+	w.put("1", free)
+	clients := make([]*client, 5)
+	for i := range clients {
+		clients[i] = w.client(fmt.Sprint(i))
+		clients[i].read("1")
+	}
+	hold, held := w.holdFirst()
+	results := make([]result, len(clients))
+	var wg sync.WaitGroup
+	for i, c := range clients {
+		wg.Go(func() { results[i] = c.save("1", claimed) })
+		if i == 0 {
+			<-held
+		}
+	}
+	w.waiting(len(clients) - 1)
+	close(hold)
+	wg.Wait()
+	has(t, results[0], 200, "guarded")
+	for _, r := range results[1:] {
+		has(t, r, 409, "guarded")
+	}
+}
+
+// Nobody else has changed what a client only sends again.
+func TestAClaimIsNoConflictWithItself(t *testing.T) {
+	for name, again := range map[string]struct {
+		c      func(w *world) *client
+		fields []wire.Field
+	}{
+		"named":           {func(w *world) *client { return w.client("me") }, nil},
+		"named, If-Match": {func(w *world) *client { return w.client("me") }, []wire.Field{ifMatch(`"0-1"`)}},
+		"inferred":        {(*world).stranger, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, claimRules)
+			w.put("1", free)
+			me := again.c(w)
+			me.read("1")
+			has(t, me.send("PUT", "/shop/_doc/1", claimed, again.fields...), 200, "guarded")
+			w.put("1", `{"version":8,"owner":"x","note":"of somebody else"}`)
+			has(t, me.send("PUT", "/shop/_doc/1", claimed, again.fields...), 200, "merged")
+			same(t, w.stored("1"), `{"version":8,"owner":"x","note":"of somebody else"}`)
+		})
+	}
+}
+
+// Whether a claim whose answer was lost is the client's own, its mark shows. Without one, nobody knows whose an equal value is.
+func TestALostClaimIsTheClientsOwnIfItsMarkSaysSo(t *testing.T) {
+	marked := "rules:\n- {name: r, match: {index: [shop]}, write_id: _writes, merge: {paths: {/version: fail, /owner: fail}}}\n"
+	for rules, found := range map[string]bool{claimRules: false, marked: true} {
+		for _, applied := range []bool{false, true} {
+			w := newWorld(t, rules)
+			w.put("1", free)
+			me := w.client("me")
+			me.read("1")
+			lost := false
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if r.Method != "PUT" || lost {
+					return nil, nil
+				}
+				if lost = true; applied {
+					w.engine.handle(r)
+				}
+				return nil, lostError
+			}
+			r := me.save("1", claimed)
+			if found || !applied {
+				has(t, r, 200, "guarded")
+				continue
+			}
+			if !errors.Is(r.err, ErrUnknownOutcome) {
+				t.Errorf("found %v, applied %v: %v", found, applied, r)
+			}
+			has(t, me.save("1", claimed), 409, "guarded")
+			me.read("1")
+			has(t, me.save("1", claimed), 200, "guarded")
+		}
+	}
+}
