@@ -87,7 +87,8 @@ func (w *Search) takePreset() {
 //   - The base isn't known.
 //   - There was no document, and the part makes none.
 //   - The session is inferred, and the part says the same whatever its base is. Perhaps no client has read the document for this part. If
-//     the part took a read, the client that made the read would be left without a base.
+//     the part took a read, the client that made the read would be left without a base. With on_conflict: fail this holds only if the base
+//     is ambiguous, and the outcome says so.
 func (w *Search) IsForEngine() bool {
 	switch kind := w.Base.Kind; {
 	case kind == session.KindNone, kind == session.KindLost:
@@ -99,8 +100,7 @@ func (w *Search) IsForEngine() bool {
 	}
 	switch w.Outcome.Base {
 	case outcome.BaseRead, outcome.BaseView, outcome.BaseAbsent:
-		overrides, err := w.Rule.Merger.Overrides(w.Base.View, w.Part.Incoming)
-		return overrides && err == nil
+		return w.Rule.NeedsNoBase(w.Base.View, w.Part.Incoming, w.Base.Ambiguous)
 	}
 	return false
 }

@@ -62,8 +62,7 @@ func (o *observed) overrides() bool {
 	if o.part == nil || o.base.View == nil && o.base.Kind != session.KindAbsent {
 		return false
 	}
-	overrides, err := o.ru.Merger.Overrides(o.base.View, o.part.Incoming)
-	return overrides && err == nil
+	return o.ru.NeedsNoBase(o.base.View, o.part.Incoming, o.base.Ambiguous)
 }
 
 // countAnswer counts what the write did: where the version that it made isn't the one after the version that its client had read, it

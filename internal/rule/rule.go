@@ -91,6 +91,17 @@ type Rule struct {
 // Sets implements merge.Setter: it reports whether the rule's transform sets the value at a path, whatever clients send.
 func (r *Rule) Sets(path string) bool { return r.Transform != nil && r.Transform.Sets(path) }
 
+// NeedsNoBase reports whether a part of a document means the same from any base: it only sets values, and may replace what others have
+// written there. With on_conflict: fail, a base is needed to tell whether the part is stale. An ambiguous one can't tell, unless ambiguous
+// bases are refused themselves. A nil base is the absent document.
+func (r *Rule) NeedsNoBase(base, part []byte, ambiguous bool) bool {
+	if r.FailConflict && (!ambiguous || r.FailAmbiguous) {
+		return false
+	}
+	overrides, err := r.Merger.Overrides(base, part)
+	return overrides && err == nil
+}
+
 // Locks say which locks protect the documents of a rule, beside each one's own.
 type Locks struct {
 	ByID   bool     // the document's id is its path in the tree of its index

@@ -310,3 +310,25 @@ func TestWhoeverIsSeenAgainIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// Whether a part that only sets values is stale, only its base tells.
+func TestAPartNeedsABaseIfStaleWritesAreRefused(t *testing.T) {
+	for yaml, want := range map[string][2]bool{ // whether it needs none: from a certain base, from an ambiguous one
+		"rules: [{name: r}]":                                             {true, true},
+		"rules: [{name: r, base: {ambiguous: fail}}]":                    {true, true},
+		"rules: [{name: r, on_conflict: fail}]":                          {false, true},
+		"rules: [{name: r, on_conflict: fail, base: {ambiguous: fail}}]": {false, false},
+		"rules: [{name: r, merge: {paths: {/owner: fail}}}]":             {false, false},
+	} {
+		_, s := compiled(t, yaml)
+		r := s.Match("shop", api.Update)
+		for i, ambiguous := range []bool{false, true} {
+			if got := r.NeedsNoBase([]byte(`{"owner":null}`), []byte(`{"owner":"x"}`), ambiguous); got != want[i] {
+				t.Errorf("%s, ambiguous %t: %t", yaml, ambiguous, got)
+			}
+		}
+		if r.NeedsNoBase([]byte(`{"owner":"x"}`), []byte(`{"owner":"x"}`), false) {
+			t.Errorf("%s: a part that says what its base says", yaml)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"optimist/internal/base"
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -129,5 +131,56 @@ func TestALostClaimIsTheClientsOwnIfItsMarkSaysSo(t *testing.T) {
 			me.read("1")
 			has(t, me.save("1", claimed), 200, "guarded")
 		}
+	}
+}
+
+// A part that only sets values means the same from any read. Under `on_conflict: fail` the read still tells whether the part is stale.
+func TestAStalePartIsRefusedIfTheRuleSaysSo(t *testing.T) {
+	const (
+		strict = "rules:\n- {name: r, match: {index: [shop]}, on_conflict: fail}\n"
+		sure   = "rules:\n- {name: r, match: {index: [shop]}, on_conflict: fail, base: {ambiguous: fail}}\n"
+		usual  = "rules:\n- {name: r, match: {index: [shop]}}\n"
+	)
+	claim := func(c *client, owner string) result { return c.send("POST", update1, `{"doc":{"owner":"`+owner+`"}}`) }
+	same := func(w *world, c *client, _ byte) *client { return c }
+	inTrace := func(w *world, c *client, n byte) *client {
+		return &client{w: w, sess: c.sess.In(session.Trace{n})}
+	}
+	for name, c := range map[string]struct {
+		rules   string
+		in      func(w *world, c *client, n byte) *client
+		between bool // somebody reads what Ann has written, and doesn't write
+		want    string
+	}{
+		"inferred":                                 {strict, same, false, "409 guarded;attempts=1;base=session"},
+		"in traces":                                {strict, inTrace, false, "409 guarded;attempts=1;base=session"},
+		"in traces, others have read":              {strict, inTrace, true, "409 guarded;attempts=1;base=session"},
+		"other reads may be the base":              {strict, same, true, "200 retried;attempts=1;base=none;ambiguous"},
+		"other reads may be the base, and mustn't": {sure, same, true, "ambiguous"},
+		"without the rule":                         {usual, same, false, "200 retried;attempts=1;base=none"},
+		"without the rule other reads say nothing": {usual, same, true, "200 retried;attempts=1;base=none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.rules)
+			w.put("1", `{"owner":null}`)
+			pool := w.stranger()
+			ann, bob := c.in(w, pool, 1), c.in(w, pool, 2)
+			ann.read("1")
+			bob.read("1")
+			if r := claim(ann, "ann"); r.status != 200 {
+				t.Fatal(r)
+			}
+			if c.between {
+				pool.read("1")
+			}
+			r := claim(bob, "bob")
+			if got := fmt.Sprint(r.status, " ", r.outcome); errors.Is(r.err, base.ErrAmbiguous) != (c.want == "ambiguous") || r.err == nil && got != c.want {
+				t.Errorf("%v, want %s", r, c.want)
+			}
+			bob.read("1")
+			if c.rules != sure {
+				has(t, claim(bob, "bob"), 200, "")
+			}
+		})
 	}
 }

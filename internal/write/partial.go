@@ -58,7 +58,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 // leaveToEngine makes the change one that the engine merges by itself.
 func (c *change) leaveToEngine() {
 	c.Base.LeaveToEngine(c.Part.Makes)
-	c.Outcome.Ambiguous = false
+	c.Outcome.Ambiguous = c.Outcome.Ambiguous && c.Rule.FailConflict // it may be stale, and can't be refused for that
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone
 	}
