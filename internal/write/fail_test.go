@@ -184,3 +184,42 @@ func TestAStalePartIsRefusedIfTheRuleSaysSo(t *testing.T) {
 		})
 	}
 }
+
+// Who claims from which read is a guess where others only look on. A client that names its base is never taken for another.
+func TestAClaimWithANamedBaseIsExactWhoeverLooksOn(t *testing.T) {
+	const free, taken = `{"owner":null,"status":"new"}`, `{"owner":%q,"status":"running"}`
+	pool := func(w *world, _ string, n byte) *client {
+		return &client{w: w, sess: w.stranger().sess.In(session.Trace{n})}
+	}
+	for name, c := range map[string]struct {
+		client func(w *world, name string, n byte) *client
+		match  string
+	}{
+		"a session": {func(w *world, name string, _ byte) *client { return w.client(name) }, ""},
+		"a trace":   {pool, ""},
+		"If-Match":  {func(w *world, _ string, _ byte) *client { return w.stranger() }, `"%d-1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, claimRules)
+			w.put("1", free)
+			save := func(who *client, owner string, from int) result {
+				var fields []wire.Field
+				if c.match != "" {
+					fields = append(fields, ifMatch(fmt.Sprintf(c.match, from)))
+				}
+				return who.send("PUT", "/shop/_doc/1", fmt.Sprintf(taken, owner), fields...)
+			}
+			ann, bob, looker := c.client(w, "ann", 1), c.client(w, "bob", 2), w.stranger()
+			ann.read("1")
+			bob.read("1")
+			has(t, save(ann, "ann", 0), 200, "guarded")
+			looker.read("1")
+			has(t, save(bob, "bob", 0), 409, "guarded")
+			for i := range 10 {
+				bob.read("1")
+				looker.read("1")
+				has(t, save(bob, fmt.Sprint("bob", i), i+1), 200, "guarded")
+			}
+		})
+	}
+}
