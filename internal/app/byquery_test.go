@@ -135,6 +135,52 @@ func TestChangesByQueryThatMayNotGoOn(t *testing.T) {
 	}
 }
 
+// TestAChangeByQueryThatSomebodyStopsIsNotBegunAgain: the documents that are left are left on purpose.
+func TestAChangeByQueryThatSomebodyStopsIsNotBegunAgain(t *testing.T) {
+	const head, done = `"total":9,"deleted":1,"version_conflicts":1`, `200 {"total":1,"deleted":1,"version_conflicts":0,"failures":[]}`
+	for name, c := range map[string]struct {
+		status, more string
+		attempts     int
+	}{
+		"nobody does":                {"200", `"timed_out":false,"failures":[]`, 2},
+		"the task is cancelled":      {"200", `"timed_out":false,"canceled":"by user request","failures":[]`, 1},
+		"it is after a conflict":     {"409", `"timed_out":false,"canceled":"by user request","failures":[{"status":409}]`, 1},
+		"one slice of it is":         {"200", `"slices":[{"slice_id":0},{"slice_id":1,"canceled":"by user request"}],"failures":[]`, 1},
+		"none of its slices is":      {"200", `"slices":[{"slice_id":0},{"slice_id":1}],"failures":[]`, 2},
+		"the time is over":           {"200", `"timed_out":true,"failures":[]`, 1},
+		"its search is cancelled":    {"200", `"failures":[{"status":409},{"shard":0,"status":400,"reason":{"type":"task_cancelled_exception"}}]`, 1},
+		"its search failed, somehow": {"200", `"failures":[{"shard":0,"reason":{"type":"search_exception"}}]`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &queryEngine{answers: []string{c.status + " {" + head + "," + c.more + "}", done}}
+			server := httptest.NewServer(e)
+			defer server.Close()
+			w := newWorldOn(t, "", Identity{}, server.URL)
+			a := w.ask(w.proxied, "POST", "/shop/_delete_by_query?conflicts=proceed", `{"query":{"match_all":{}}}`)
+			if sent := 2*c.attempts - 1; len(e.requests) != sent {
+				t.Errorf("%s [%s] %q", a.Body, a.Outcome(), e.requests)
+			}
+		})
+	}
+}
+
+// TestAChangeByQueryGoesOnAtTheSpeedAtWhichItEnded: somebody has slowed it down.
+func TestAChangeByQueryGoesOnAtTheSpeedAtWhichItEnded(t *testing.T) {
+	const done = `200 {"total":1,"deleted":1,"version_conflicts":0,"failures":[]}`
+	for query, want := range map[string]string{
+		"": "?requests_per_second=7.5", "?requests_per_second=900&scroll_size=20": "?scroll_size=20&requests_per_second=7.5",
+	} {
+		e := &queryEngine{answers: []string{`200 {"total":2,"deleted":1,"version_conflicts":1,"requests_per_second":7.5,"failures":[]}`, done}}
+		server := httptest.NewServer(e)
+		w := newWorldOn(t, "", Identity{}, server.URL)
+		w.ask(w.proxied, "POST", "/shop/_delete_by_query"+query, `{}`)
+		if len(e.requests) != 3 || e.requests[0] != "/shop/_delete_by_query"+query+" {}" || e.requests[2] != "/shop/_delete_by_query"+want+" {}" {
+			t.Errorf("%q", e.requests)
+		}
+		server.Close()
+	}
+}
+
 // TestWhatALaterAttemptByQuerySaysIsNotMixedWithWhatEarlierOnesDid: an error has no counters, and the parts of the last attempt aren't those
 // of the whole.
 func TestWhatALaterAttemptByQuerySaysIsNotMixedWithWhatEarlierOnesDid(t *testing.T) {

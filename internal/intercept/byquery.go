@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -179,16 +180,46 @@ func (q *queryRun) attempt(ctx context.Context, n int) error {
 
 func (q *queryRun) send(ctx context.Context) (*upstream.Response, error) {
 	op := q.r.Op()
-	target := uri.WithParams(op.Path, uri.Without(nil, op.Query, "filter_path"))
+	query := uri.Without(nil, op.Query, "filter_path")
+	if pace := q.pace(); pace != "" {
+		query = append(append(uri.Without(nil, query, speed), "&"+speed+"="...), pace...)
+		query = bytes.TrimPrefix(query, []byte("&"))
+	}
+	target := uri.WithParams(op.Path, query)
 	u := &upstream.Request{Method: http.MethodPost, Target: target, Body: q.body, Client: q.r.Place()}
 	u.Fields = wire.Without(q.fields, "content-length", "expect", "accept-encoding")
 	return q.i.Upstream.Do(ctx, u)
 }
 
-// conflicted reports whether an answer says that documents are left because of conflicts, and nothing else went wrong.
+// speed is the parameter, and the member of the answer, that says how fast documents may be changed. A _rethrottle changes it under way.
+const speed = "requests_per_second"
+
+// pace is the speed at which the last attempt ended: somebody may have slowed it down. It is empty before there was one.
+func (q *queryRun) pace() string {
+	if q.last == nil {
+		return ""
+	}
+	if v := gjson.GetBytes(q.last.Body, speed); v.Type == gjson.Number {
+		return v.Raw
+	}
+	return ""
+}
+
+// stops are the members of an answer, or of one of its slices, that say why the engine left documents alone: the time was over, or
+// somebody has cancelled the task.
+var stops = [...]string{"timed_out", "canceled", "slices.#.canceled|0"}
+
+// stopped reports whether the engine left documents alone for another reason than that they conflicted.
+func stopped(a *respond.Answer) bool {
+	return slices.ContainsFunc(gjson.GetManyBytes(a.Body, stops[:]...), func(v gjson.Result) bool {
+		return v.Exists() && v.Type != gjson.False && v.Type != gjson.Null
+	})
+}
+
+// conflicted reports whether an answer says that documents are left because of conflicts, and for no other reason.
 func conflicted(a *respond.Answer) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict || gjson.GetBytes(a.Body, "version_conflicts").Int() == 0 ||
-		gjson.GetBytes(a.Body, "timed_out").Bool() {
+		stopped(a) {
 		return false
 	}
 	only := true
