@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/tidwall/gjson"
+	"go.yaml.in/yaml/v4"
 
 	"optimist/internal/coding"
 	"optimist/internal/doc"
@@ -82,11 +83,42 @@ func IsDropped(res *upstream.Response) bool { return Read(res, doc.Ref{}).Versio
 
 // SaysMissing reports whether a 404 says that there is no such document: it may be the index that isn't there, or no alias.
 func SaysMissing(res *upstream.Response) bool {
-	return bytes.Contains(res.Payload, []byte(`"document_missing_exception"`))
+	return bytes.Contains(plain(res.Fields, res.Payload), []byte(`"document_missing_exception"`))
 }
 
 // RefusesGuard reports whether a 400 says that the index has no sequence numbers to compare with. The engine has no error type of its own
 // for it; the setting's name is part of the reason.
 func RefusesGuard(res *upstream.Response) bool {
-	return bytes.Contains(res.Payload, []byte("disable_sequence_numbers"))
+	return bytes.Contains(plain(res.Fields, res.Payload), []byte("disable_sequence_numbers"))
+}
+
+// Refusal is why the engine refuses a request.
+type Refusal struct {
+	Type, Reason string
+	Index, Shard string // about which it refuses it, where it says so
+}
+
+// Why reads the refusal in an answer: zero if nothing is refused, or if the answer is neither JSON nor YAML. The engine serves errors
+// whole, whatever filter_path says.
+func Why(fields []wire.Field, body []byte) (f Refusal) {
+	body = plain(fields, body)
+	if !bytes.Contains(wire.Value(fields, "content-type"), []byte("yaml")) {
+		e := gjson.GetBytes(body, "error")
+		return Refusal{e.Get("type").Str, e.Get("reason").Str, e.Get("index").Str, e.Get("shard").String()}
+	}
+	var answer struct{ Error Refusal }
+	if yaml.Unmarshal(body, &answer) != nil {
+		return Refusal{}
+	}
+	return answer.Error
+}
+
+// plain is a body without its content coding; nil if that can't be taken off. A client accepts a coding, and then the engine uses it. A
+// balancer may compress an answer although nobody has asked for that.
+func plain(fields []wire.Field, body []byte) []byte {
+	body, err := coding.Decode(body, wire.Value(fields, "content-encoding"), maxInflated)
+	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
+		return nil
+	}
+	return body
 }

@@ -121,3 +121,37 @@ func TestTheDocumentIsShownOnlyIfItIsThere(t *testing.T) {
 		}
 	}
 }
+
+// What an engine, or a balancer before it, compresses is read as if it came plain.
+func TestARefusalIsReadWhateverItsFormAndCoding(t *testing.T) {
+	const json = `{"error":{"root_cause":[{"type":"other","reason":"no"}],"type":"cluster_block_exception","reason":"index [shop] blocked",` +
+		`"index":"shop","shard":"2"},"status":403}`
+	const text = "---\nerror:\n  root_cause:\n  - type: \"other\"\n    reason: \"no\"\n  type: \"cluster_block_exception\"\n" +
+		"  reason: \"index [shop] blocked\"\n  index: \"shop\"\n  shard: \"2\"\nstatus: 403\n"
+	coded := wire.Field{Name: []byte("Content-Encoding"), Value: []byte("gzip")}
+	form := wire.Field{Name: []byte("Content-Type"), Value: []byte("application/yaml")}
+	want := Refusal{Type: "cluster_block_exception", Reason: "index [shop] blocked", Index: "shop", Shard: "2"}
+	for name, c := range map[string]struct {
+		res  *upstream.Response
+		want Refusal
+	}{
+		"JSON":             {answer(403, []byte(json)), want},
+		"compressed":       {answer(403, zipped(t, json), coded), want},
+		"YAML":             {answer(403, []byte(text), form), want},
+		"compressed YAML":  {answer(403, zipped(t, text), form, coded), want},
+		"no gzip":          {answer(403, []byte(json), coded), Refusal{}},
+		"a text":           {answer(403, []byte(`{"error":"no","status":403}`)), Refusal{}},
+		"a text, in YAML":  {answer(403, []byte("---\nerror: \"no\"\n"), form), Refusal{}},
+		"no YAML":          {answer(403, []byte("\t: ["), form), Refusal{}},
+		"nothing":          {answer(403, nil), Refusal{}},
+		"nothing, in YAML": {answer(403, nil, form), Refusal{}},
+	} {
+		if got := Why(c.res.Fields, c.res.Payload); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	missing, numbers := zipped(t, `{"error":{"type":"document_missing_exception"}}`), zipped(t, `{"error":{"reason":"disable_sequence_numbers"}}`)
+	if !SaysMissing(answer(404, missing, coded)) || !RefusesGuard(answer(400, numbers, coded)) {
+		t.Error("a compressed refusal isn't read")
+	}
+}

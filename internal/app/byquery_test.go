@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -161,6 +162,32 @@ func TestAChangeByQueryThatSomebodyStopsIsNotBegunAgain(t *testing.T) {
 				t.Errorf("%s [%s] %q", a.Body, a.Outcome(), e.requests)
 			}
 		})
+	}
+}
+
+// TestAChangeByQueryGoesOnThoughItsAnswersAreCompressed, by a balancer that nobody has asked for that.
+func TestAChangeByQueryGoesOnThoughItsAnswersAreCompressed(t *testing.T) {
+	e := &queryEngine{answers: []string{`200 {"total":2,"deleted":1,"version_conflicts":1,"failures":[]}`,
+		`200 {"total":1,"deleted":1,"version_conflicts":0,"failures":[]}`}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "_by_query") {
+			e.ServeHTTP(w, r)
+			return
+		}
+		plain := httptest.NewRecorder()
+		e.ServeHTTP(plain, r)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(plain.Code)
+		z := gzip.NewWriter(w)
+		_, _ = z.Write(plain.Body.Bytes())
+		_ = z.Close()
+	}))
+	defer server.Close()
+	w := newWorldOn(t, "", Identity{}, server.URL)
+	a := w.ask(w.proxied, "POST", "/shop/_delete_by_query?filter_path=deleted", `{}`)
+	if a.Body != `{"deleted":2}` || a.Outcome() != "retried;attempts=2;base=none" || a.Header.Get("Content-Encoding") != "" {
+		t.Errorf("%q [%s] %v", a.Body, a.Outcome(), a.Header)
 	}
 }
 

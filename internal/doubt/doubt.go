@@ -9,11 +9,8 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
-	"optimist/internal/upstream"
 )
 
 // Record is what is known of the tries to write one document. The zero value is of none.
@@ -37,10 +34,9 @@ func (d *Record) Send(over *doc.Revision, body []byte) {
 	d.Last = Try{Conflict: catalog.Conflict{Guard: over.Numbers, Sent: time.Now()}, version: over.Version, body: body}
 }
 
-// Conflicted notes the engine's conflict. Errors are served whole, whatever filter_path says.
-func (d *Record) Conflicted(res *upstream.Response) {
-	d.Last.Answered, d.Last.Node = time.Now(), res.Node
-	d.Last.Shard = gjson.GetBytes(res.Payload, "error.shard").String()
+// Conflicted notes the conflict of a node that names a shard.
+func (d *Record) Conflicted(node, shard string) {
+	d.Last.Answered, d.Last.Node, d.Last.Shard = time.Now(), node, shard
 }
 
 // Open reports whether a conflict may have been one with an earlier try of the same write.

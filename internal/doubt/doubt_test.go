@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"optimist/internal/doc"
-	"optimist/internal/upstream"
 )
 
 func revision(seq, version int64, source string) *doc.Revision {
@@ -42,7 +41,7 @@ func TestConflictsPendUntilTheyAreDispelled(t *testing.T) {
 	if d.Open() {
 		t.Error("in doubt before any answer")
 	}
-	d.Conflicted(&upstream.Response{Payload: []byte(`{"error":{"shard":"2"}}`)})
+	d.Conflicted("", "2")
 	if !d.Open() || d.IsPending() {
 		t.Errorf("after a conflict: %+v", d)
 	}
@@ -50,7 +49,7 @@ func TestConflictsPendUntilTheyAreDispelled(t *testing.T) {
 		t.Errorf("merged: %+v of %+v", c, d)
 	}
 	d.Send(revision(9, 5, `{}`), []byte(`{"n":2}`))
-	d.Conflicted(&upstream.Response{Payload: []byte(`{"error":{"shard":"3"}}`)})
+	d.Conflicted("", "3")
 	if c := d.Merged(); c.Shard != "3" || c.Guard.SeqNo != 7 {
 		t.Errorf("the oldest guard stays, and the newest answer counts: %+v", c)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
+	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/jsontext"
@@ -172,6 +173,9 @@ func (q *queryRun) attempt(ctx context.Context, n int) error {
 	q.attempts = n
 	q.last = respond.CopyEngine(res)
 	res.Release()
+	if body, err := coding.Decode(q.last.Body, wire.Value(q.last.Fields, "content-encoding"), q.i.MaxBody); err == nil {
+		q.last.Body, q.last.Fields = body, wire.Without(q.last.Fields, "content-encoding") // a balancer may have compressed it
+	}
 	if !conflicted(q.last) {
 		return nil
 	}

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/delivery"
@@ -22,6 +21,9 @@ import (
 	"optimist/internal/respond"
 	"optimist/internal/uri"
 )
+
+// missing is the type of the engine's error for a document that isn't there.
+const missing = "document_missing_exception"
 
 // Asker asks the engine.
 type Asker struct{ delivery.Sender }
@@ -41,7 +43,7 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 		return respond.NoSuchIndex(w.Name, "")
 	}
 	if res := a.update(ctx, w, nil, http.StatusNotFound); res != nil {
-		if res.Status == http.StatusBadRequest || gjson.GetBytes(res.Body, "error.type").Str == "document_missing_exception" {
+		if res.Status == http.StatusBadRequest || ack.Why(res.Fields, res.Body).Type == missing {
 			return res
 		}
 		res.Release()
@@ -55,7 +57,7 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 //
 // A document that has the numbers of the guard had them before, too. One that is missing may have been there at the time of the conflict,
 // and have been deleted since. So the conflict must name another document: without a guard, the write would erase what comes next.
-func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict []byte) bool {
+func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict *respond.Answer) bool {
 	demanded := w.Outcome.Base == outcome.BaseExplicit || w.Outcome.Base == outcome.BaseIfMatch
 	if piped := w.Pipeline || w.Index.Pipeline || w.Index.Unknown != ""; !piped || demanded || w.Patch != nil || w.Op.Kind == api.Delete {
 		return false
@@ -73,20 +75,10 @@ func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict [
 	if n.Known() {
 		return res.Status == want
 	}
-	var missing, met failure
-	missing.read(res.Body)
-	met.read(conflict)
-	elsewhere := met.Index != missing.Index || met.Shard != missing.Shard && met.Shard != "" ||
-		!strings.HasPrefix(met.Reason, "["+w.Doc.ID+"]: ")
-	return missing.Type == "document_missing_exception" && met.Reason != "" && elsewhere
-}
-
-// failure is an error of the engine's about a document. Its reason begins with the document's id.
-type failure struct{ Type, Reason, Index, Shard string }
-
-func (f *failure) read(answer []byte) {
-	e := gjson.GetBytes(answer, "error")
-	f.Type, f.Reason, f.Index, f.Shard = e.Get("type").Str, e.Get("reason").Str, e.Get("index").Str, e.Get("shard").String()
+	none, met := ack.Why(res.Fields, res.Body), ack.Why(conflict.Fields, conflict.Body)
+	elsewhere := met.Index != none.Index || met.Shard != none.Shard && met.Shard != "" ||
+		!strings.HasPrefix(met.Reason, "["+w.Doc.ID+"]: ") // a reason begins with the document's id
+	return none.Type == missing && met.Reason != "" && elsewhere
 }
 
 // Unchanged is the noop for a client that wants its answer in a special form (filter_path, pretty, another format than JSON), with the

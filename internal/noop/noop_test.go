@@ -15,6 +15,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/intake"
 	"optimist/internal/outbound"
+	"optimist/internal/respond"
 	"optimist/internal/upstream"
 )
 
@@ -105,7 +106,8 @@ func TestAMissingDocumentIsReroutedOnlyIfTheConflictNamesAnother(t *testing.T) {
 	} {
 		w := write(api.Index, "")
 		w.Pipeline = true
-		if got := (Asker{delivery.Sender{Up: &engine{status: 404, body: missing}}}).Reroutes(t.Context(), w, doc.Numbers{}, []byte(conflict)); got != want {
+		if got := (Asker{delivery.Sender{Up: &engine{status: 404, body: missing}}}).Reroutes(t.Context(), w, doc.Numbers{},
+			&respond.Answer{Body: []byte(conflict)}); got != want {
 			t.Errorf("%s: %v", conflict, got)
 		}
 	}

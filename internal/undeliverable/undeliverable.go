@@ -9,8 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/delivery"
@@ -93,7 +92,7 @@ func (w *Write) Why() string {
 			return outcome.UnplacedRefused
 		}
 	case http.StatusForbidden:
-		if gjson.GetBytes(w.Answer.Body, "error.type").Str == "cluster_block_exception" {
+		if ack.Why(w.Answer.Fields, w.Answer.Body).Type == "cluster_block_exception" {
 			return outcome.UnplacedRefused
 		}
 	}
@@ -142,7 +141,7 @@ func (w *Write) Letter(reason string) *Letter {
 	case w.Err != nil:
 		l.Detail = w.Err.Error()
 	default:
-		l.Status, l.Detail = w.Answer.Status, gjson.GetBytes(w.Answer.Body, "error.reason").Str
+		l.Status, l.Detail = w.Answer.Status, ack.Why(w.Answer.Fields, w.Answer.Body).Reason
 	}
 	l.Detail = strings.ToValidUTF8(l.Detail[:min(len(l.Detail), maxDetail)], "")
 	switch b := &w.Base; b.Kind {

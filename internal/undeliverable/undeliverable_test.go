@@ -1,6 +1,8 @@
 package undeliverable
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 	"optimist/retry"
 )
 
@@ -78,6 +81,29 @@ func TestAnAnswerSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 		}
 		if got := one.write.Why(); got != one.want {
 			t.Errorf("%s: %q, want %q", name, got, one.want)
+		}
+	}
+}
+
+// The client of a write that goes as it is may accept a coding, or ask for another form: the engine's refusal is read all the same.
+func TestABlockedIndexIsRecognizedWhateverTheFormAndCodingOfTheAnswer(t *testing.T) {
+	const text = "---\nerror:\n  type: \"cluster_block_exception\"\n  reason: \"index [shop] blocked\"\nstatus: 403\n"
+	var coded bytes.Buffer
+	z := gzip.NewWriter(&coded)
+	_, _ = z.Write(respond.Error(http.StatusForbidden, "cluster_block_exception", "index [shop] blocked").Body)
+	_ = z.Close()
+	for name, one := range map[string]struct {
+		body  []byte
+		field wire.Field
+	}{
+		"gzip": {coded.Bytes(), wire.Field{Name: []byte("content-encoding"), Value: []byte("gzip")}},
+		"YAML": {[]byte(text), wire.Field{Name: []byte("content-type"), Value: []byte("application/yaml")}},
+	} {
+		w := ended("", 0)
+		w.Answer = &respond.Answer{Status: http.StatusForbidden, Body: one.body, Fields: []wire.Field{one.field}}
+		reason := w.Why()
+		if l := w.Letter(reason); reason != outcome.UnplacedRefused || !l.Checked || l.Detail != "index [shop] blocked" {
+			t.Errorf("%s: %q, and the letter is %+v", name, reason, l)
 		}
 	}
 }

@@ -32,9 +32,9 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	if a.conflict = respond.CopyEngine(res); ours {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 	}
-	a.doubt.Conflicted(res)
+	a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
 	res.Release()
-	switch rerouted := !ours && !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict.Body); {
+	switch rerouted := !ours && !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict); {
 	case rerouted && len(a.open) > 1:
 		a.split(ctx)
 		return nil

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/catalog"
@@ -132,7 +130,7 @@ func (s *Service) conflictsWithOthers(ctx context.Context, c *change, met *catal
 	if s.bases.Locate(ctx, &c.Search) != nil {
 		return false
 	}
-	met.Index, met.Shard = c.Doc.Index, gjson.GetBytes(c.answer.Body, "error.shard").String()
+	met.Index, met.Shard = c.Doc.Index, ack.Why(c.answer.Fields, c.answer.Body).Shard
 	return s.primaries.SamePrimary(ctx, c.Asker(), met, 0)
 }
 
