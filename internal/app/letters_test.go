@@ -261,6 +261,33 @@ func TestAWriteThatNobodyKnowsTheBaseOfReplacesNothingUnlessSomebodySaysSo(t *te
 	}
 }
 
+// The engine's parser refuses a bulk as a whole before anybody looks whether the client may write to the indices in it. A letter of a sound
+// item would be written by an operator, with the operator's rights.
+func TestABulkThatTheEngineRefusesAsAWholeMakesNoLetters(t *testing.T) {
+	const refusal = `{"error":{"root_cause":[],"type":"x_content_parse_exception","reason":"[UpdateRequest] unknown field [foo]"},"status":400}`
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(refusal))
+		return true
+	})
+	w := letterWorld(t, engine, t.TempDir(), letterRules)
+	w.put("/shop/_doc/0", `{}`)
+	for _, target := range []string{"/_bulk", "/shop/_bulk", "/_bulk?foo=1"} {
+		a := w.ask(w.proxied, "POST", target, lines(`{"index":{"_index":"shop","_id":"1"}}`, `{"n":1}`,
+			`{"update":{"_index":"shop","_id":"2"}}`, `{"doc":{},"foo":1}`), "Content-Type", "application/x-ndjson")
+		if a.Status != http.StatusBadRequest || a.Body != refusal {
+			t.Errorf("%s: %d %s [%s]", target, a.Status, a.Body, a.Outcome())
+		}
+	}
+	if _, page := operate(t, w.app, "GET", "", "", ""); page.Get("letters.#").Int() != 0 {
+		t.Errorf("kept: %s", page)
+	}
+}
+
 func TestLettersAreDeletedByWhatIsMeant(t *testing.T) {
 	engine, busy, _ := busyEngine(t)
 	w := letterWorld(t, engine, t.TempDir(), strings.Replace(letterRules, "  on_exhausted", "  rejected: pass\n  on_exhausted", 1))

@@ -18,6 +18,7 @@ type Result struct {
 	Body    []byte
 	element []byte // the engine's element, which the client gets as it stands; nil: the element is made from Status and Body
 	failed  bool   // element has an error
+	ofAll   bool   // the engine refused the whole bulk, see upstream.Response
 	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
 	action, place []byte
 	index, id     []byte // of the document, as the engine's answer has them; good as long as that is

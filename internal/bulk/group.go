@@ -273,7 +273,7 @@ func (w *Way) Received() (*upstream.Response, error) {
 	if r == nil {
 		r = new(upstream.Response)
 	}
-	r.Status, r.Fields, r.Payload, r.Node = p.res.Status, w.group.Head(), p.res.Body, p.node
+	r.Status, r.Fields, r.Payload, r.Node, r.OfAll = p.res.Status, w.group.Head(), p.res.Body, p.node, p.res.ofAll
 	return r, nil
 }
 
@@ -380,7 +380,7 @@ func (g *Group) write(writes []*parkedWrite) {
 func (g *Group) exchange(writes []*parkedWrite) []*parkedWrite {
 	if whole := g.refusedWhole(); whole != nil {
 		for _, w := range writes {
-			w.res = Result{Status: whole.Status, Body: whole.Body}
+			w.res = Result{Status: whole.Status, Body: whole.Body, ofAll: true}
 		}
 		g.finish(writes)
 		return nil
@@ -451,7 +451,7 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 		if err != nil { // the client gets it as it came
 			body, fields = res.Payload, append(fields, wire.Field{Name: contentEncoding, Value: bytes.Clone(res.Get("content-encoding"))})
 		}
-		failure := Result{Status: res.Status, Body: bytes.Clone(body)}
+		failure := Result{Status: res.Status, Body: bytes.Clone(body), ofAll: true}
 		g.noteRefusal(&Refusal{Status: res.Status, Fields: fields, Body: failure.Body})
 		for _, w := range writes {
 			w.res, w.node = failure, res.Node

@@ -300,7 +300,7 @@ func TestEachItemIsToldWhatBecameOfTheWhole(t *testing.T) {
 					wg.Go(func() {
 						defer g.End()
 						res, err := put(t, g, id)
-						if errors.Is(err, c.want) && (err != nil || res.Status == c.status) {
+						if errors.Is(err, c.want) && (err != nil || res.Status == c.status && res.OfAll) {
 							mu.Lock()
 							told++
 							mu.Unlock()

@@ -84,7 +84,7 @@ type Rule struct {
 	Rejected Rejected `json:"rejected"`
 
 	// OnExhausted is for writes that can't be placed. Such a write was not written: it still conflicts after all
-	// attempts, the engine refuses it or is too busy for it, or can't be reached. fail (default): the client gets the
+	// attempts, the engine refuses what is in it, or is too busy, or can't be reached. fail (default): the client gets the
 	// error. dead_letter: optimist keeps the write, and the client gets a 202 with the dead letter's id once it is
 	// stored; if it can't be stored, the client gets the error. `optimist dead-letters` lists and replays it
 	// (docs/dead-letters.md). Danger: a client that takes a 202 for success doesn't notice that nothing was written.

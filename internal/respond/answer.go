@@ -23,6 +23,7 @@ type Answer struct {
 	Fields []wire.Field // end-to-end fields, without the body's length
 	Body   []byte
 	Own    bool // made here, not by the engine: whoever writes it adds what the engine's answers carry for its clients' checks
+	OfAll  bool // the engine's to several requests at once, see upstream.Response
 	source *upstream.Response
 
 	// Room for what nearly every answer has, so that it is one piece of memory.
@@ -55,7 +56,7 @@ func FromEngine(res *upstream.Response) *Answer { return new(Answer).FromEngine(
 // FromEngine is the function of that name for an Answer that takes no new memory: nobody may use what it was before.
 func (a *Answer) FromEngine(res *upstream.Response) *Answer {
 	*a = Answer{}
-	a.Status, a.Body, a.source = res.Status, res.Payload, res
+	a.Status, a.Body, a.OfAll, a.source = res.Status, res.Payload, res.OfAll, res
 	a.Fields = res.EndToEnd(a.fields[:0])
 	kept := a.Fields[:0]
 	for _, f := range a.Fields {
@@ -80,7 +81,7 @@ func CopyEngine(res *upstream.Response) *Answer {
 
 // Clone is an answer of its own with what a says. a must live as long as it.
 func (a *Answer) Clone() *Answer {
-	return &Answer{Status: a.Status, Fields: slices.Clone(a.Fields), Body: a.Body, Own: a.Own}
+	return &Answer{Status: a.Status, Fields: slices.Clone(a.Fields), Body: a.Body, Own: a.Own, OfAll: a.OfAll}
 }
 
 // Revision is what the answer to a write says of the revision that it left; zero: nothing. a may be nil.

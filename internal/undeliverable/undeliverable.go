@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"optimist/internal/ack"
@@ -82,22 +83,26 @@ func (w *Write) Why() string {
 	}
 	switch w.Answer.Status {
 	case http.StatusConflict:
-		if !w.asksForConflict() {
+		if !w.Answer.OfAll && !w.asksForConflict() {
 			return outcome.UnplacedConflict
 		}
 	case http.StatusTooManyRequests:
 		return outcome.UnplacedBusy
-	case http.StatusBadRequest:
-		if !w.Answer.Own {
-			return outcome.UnplacedRefused
-		}
-	case http.StatusForbidden:
-		if ack.Why(w.Answer.Fields, w.Answer.Body).Type == "cluster_block_exception" {
+	case http.StatusBadRequest, http.StatusForbidden:
+		if !w.Answer.Own && !w.Answer.OfAll && slices.Contains(refusals, ack.Why(w.Answer.Fields, w.Answer.Body).Type) {
 			return outcome.UnplacedRefused
 		}
 	}
 	return ""
 }
+
+// refusals are the types of the errors by which an engine refuses a document for what is in it, or any write to its index. It does so only
+// after it has let the client write there. By all others it may refuse the request itself, before it looks who the client is: so does
+// illegal_argument_exception for an unknown parameter, or action_request_validation_exception. And a bulk learns before that of a closed
+// index, of a routing that is missing, and of what an ingest pipeline refuses. A client without rights could then have its write kept, and
+// an operator would make it.
+var refusals = []string{"mapper_parsing_exception", "document_parsing_exception", "strict_dynamic_mapping_exception",
+	"cluster_block_exception"}
 
 // asksForConflict reports whether a conflict is the answer to what the client asks for: a guard of its own, a document that must be
 // new, a test of its patch.

@@ -36,6 +36,14 @@ func ended(query string, status int) *Write {
 	return w
 }
 
+// refused is a PUT that the engine has refused.
+func refused(status int, kind string) *Write {
+	w := ended("", status)
+	w.Answer = respond.Error(status, kind, "so")
+	w.Answer.Own = false
+	return w
+}
+
 func TestAnErrorSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 	for want, list := range map[string][]error{
 		"":                          {delivery.ErrUnknownOutcome, es.ErrForbidden, context.Canceled, &upstream.Error{Class: upstream.Cancelled}, errors.New("another")},
@@ -70,11 +78,21 @@ func TestAnAnswerSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 		"conflict, own guard": {ended("if_seq_no=1&if_primary_term=1", conflict), nil, ""},
 		"conflict, merged": {ended("if_seq_no=1&if_primary_term=1", conflict), func(w *Write) { w.Rule.MergeExplicit = true },
 			outcome.UnplacedConflict},
-		"refused by the engine": {ended("", 400), func(w *Write) { w.Answer.Own = false }, outcome.UnplacedRefused},
-		"refused here":          {ended("", 400), func(w *Write) { w.Answer.Own = true }, ""},
-		"forbidden":             {ended("", 403), nil, ""},
-		"blocked": {ended("", 403), func(w *Write) { w.Answer = respond.Error(403, "cluster_block_exception", "read-only") },
-			outcome.UnplacedRefused},
+		"conflict, of all":     {ended("", conflict), func(w *Write) { w.Answer.OfAll = true }, ""},
+		"busy, of all":         {ended("", busy), func(w *Write) { w.Answer.OfAll = true }, outcome.UnplacedBusy},
+		"forbidden":            {ended("", 403), nil, ""},
+		"blocked":              {refused(403, "cluster_block_exception"), nil, outcome.UnplacedRefused},
+		"a value":              {refused(400, "mapper_parsing_exception"), nil, outcome.UnplacedRefused},
+		"a value, refused now": {refused(400, "document_parsing_exception"), nil, outcome.UnplacedRefused},
+		"a new field":          {refused(400, "strict_dynamic_mapping_exception"), nil, outcome.UnplacedRefused},
+		"refused here":         {refused(400, "mapper_parsing_exception"), func(w *Write) { w.Answer.Own = true }, ""},
+		"refused with all":     {refused(400, "mapper_parsing_exception"), func(w *Write) { w.Answer.OfAll = true }, ""},
+		"an unknown parameter": {refused(400, "illegal_argument_exception"), nil, ""},
+		"an update's body":     {refused(400, "x_content_parse_exception"), nil, ""},
+		"a guard of one half":  {refused(400, "action_request_validation_exception"), nil, ""},
+		"what is no JSON":      {refused(400, "parse_exception"), nil, ""},
+		"a closed index":       {refused(400, "index_closed_exception"), nil, ""},
+		"of no type":           {refused(400, ""), nil, ""},
 	} {
 		if one.change != nil {
 			one.change(one.write)

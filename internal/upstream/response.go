@@ -16,6 +16,9 @@ type Response struct {
 	Payload []byte
 	// Node is the URL of the node that answered.
 	Node string
+	// OfAll says that the answer isn't to the request alone: it went with others, and the engine refused all of them at once. Perhaps the
+	// engine has looked at none of them.
+	OfAll bool
 
 	set *Set
 }
@@ -26,7 +29,7 @@ func (r *Response) Release() {
 		return
 	}
 	s := r.set
-	r.set, r.Node = nil, ""
+	r.set, r.Node, r.OfAll = nil, "", false
 	r.Head.Reset()
 	if cap(r.Payload) > maxKept {
 		r.Payload = nil
