@@ -288,6 +288,46 @@ func TestABulkThatTheEngineRefusesAsAWholeMakesNoLetters(t *testing.T) {
 	}
 }
 
+// A letter is a request for one document. What only an item of a bulk can say would be lost in it, and its replay would write something else.
+func TestAnItemThatNoRequestForOneDocumentCanSayMakesNoLetter(t *testing.T) {
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"took":1,"errors":true,"items":[{"index":{"_index":"shop","_id":"1","status":403,` +
+			`"error":{"type":"cluster_block_exception","reason":"index [shop] blocked"}}}]}`))
+		return true
+	})
+	w := letterWorld(t, engine, t.TempDir(), letterRules)
+	w.put("/shop/_doc/0", `{}`)
+	for _, c := range []struct {
+		query, action, document string
+		kept                    bool
+	}{
+		{"", `{"index":{"_id":"1"}}`, `{"n":1}`, true},
+		{"", `{"index":{"_id":"1","pipeline":"p","routing":"r","require_alias":true}}`, `{"n":1}`, true},
+		{"?pipeline=p", `{"index":{"_id":"1"}}`, `{"n":1}`, true},
+		{"", `{"index":{"_id":"1","list_executed_pipelines":true}}`, `{"n":1}`, true}, // the answer alone is another one
+		{"", `{"update":{"_id":"1","_source":{"includes":"n"}}}`, `{"doc":{"n":1}}`, true},
+		{"", `{"index":{"_id":"1","dynamic_templates":{"n":"count"}}}`, `{"n":1}`, false},
+		{"", `{"index":{"_id":"1","require_data_stream":true}}`, `{"n":1}`, false},
+		{"?require_data_stream=true", `{"index":{"_id":"1"}}`, `{"n":1}`, false},
+		{"", `{"update":{"_id":"1","pipeline":"p"}}`, `{"doc":{"n":1},"doc_as_upsert":true}`, false},
+		{"?pipeline=p", `{"update":{"_id":"1"}}`, `{"doc":{"n":1},"upsert":{}}`, false},
+		{"?pipeline=_none", `{"update":{"_id":"1"}}`, `{"doc":{"n":1},"upsert":{}}`, false}, // instead of the index's own
+	} {
+		a := w.ask(w.proxied, "POST", "/shop/_bulk"+c.query, lines(c.action, c.document), "Content-Type", "application/x-ndjson")
+		want := "403 cluster_block_exception"
+		if c.kept {
+			want = "202 dead_letter"
+		}
+		if got := told(a); !strings.HasSuffix(got, " "+want) {
+			t.Errorf("%s %s: %s [%s], want %s", c.query, c.action, got, a.Outcome(), want)
+		}
+	}
+}
+
 func TestLettersAreDeletedByWhatIsMeant(t *testing.T) {
 	engine, busy, _ := busyEngine(t)
 	w := letterWorld(t, engine, t.TempDir(), strings.Replace(letterRules, "  on_exhausted", "  rejected: pass\n  on_exhausted", 1))

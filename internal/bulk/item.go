@@ -48,6 +48,9 @@ type Item struct {
 	// Piped says that the engine runs an ingest pipeline, which the client names, over the upsert of an update. It does that before it looks
 	// whether there is a document.
 	Piped bool
+	// OnlyInBulk says that a request for the document alone, made later, could write something else than the item: the item names dynamic
+	// templates, asks for a data stream, or is an update with an ingest pipeline. An update's own API has none.
+	OnlyInBulk bool
 
 	ownIndex  bool   // the action names the index; else the request's path does
 	ownType   bool   // the action names a mapping type
@@ -97,6 +100,7 @@ type Reader struct {
 	text   []byte
 	read   int                 // items
 	shared [len(shared)][]byte // the parameters of that name, as they stand in Params
+	stream bool                // the request asks for a data stream
 }
 
 // NewReader returns a Reader of a bulk's body, or of some whole lines of one.
@@ -105,6 +109,7 @@ func NewReader(text []byte, d Defaults) *Reader {
 	for i, name := range shared {
 		r.shared[i] = uri.Only(nil, d.Params, name)
 	}
+	_, r.stream = uri.Param(d.Params, "require_data_stream")
 	return r
 }
 
@@ -278,7 +283,7 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	}
 	meta := action.Text()
 	it.meta = action.Value + 1
-	it.Index, it.Type, it.Routing, it.hasTypes = r.Index, r.Type, r.Routing, r.Types
+	it.Index, it.Type, it.Routing, it.hasTypes, it.OnlyInBulk = r.Index, r.Type, r.Routing, r.Types, r.stream
 	var room [maxMembers]string
 	seen := room[:0]
 	for s := jsontext.Scan(meta); s.Next(); {
@@ -408,14 +413,16 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 		it.addParam(name, v.String())
 		return true
 	case name == "pipeline" && it.Kind == api.Update && v.Type != gjson.JSON:
-		it.pipeline = v.String()
+		it.pipeline, it.OnlyInBulk = v.String(), true
 		it.pipes = it.pipes || it.pipeline != noPipeline
 		return true
 	case name == "_source" && v.IsArray(): // which the engines refuse
 		return false
 	case name == "_source" && it.Kind == api.Update:
 		it.readFilter(v)
-	case name == "_source", name == "dynamic_templates", name == "require_data_stream", name == "list_executed_pipelines":
+	case name == "_source", name == "list_executed_pipelines": // the answer alone depends on it
+	case name == "dynamic_templates", name == "require_data_stream":
+		it.OnlyInBulk = true
 	default:
 		return false
 	}
@@ -487,7 +494,7 @@ func (it *Item) complete(r *Reader) error {
 	case api.Update: // engines run no pipeline over what an update changes
 		first = 1
 		name, _ := uri.Param(r.shared[0], shared[0])
-		it.pipes = it.pipes || len(name) > 0 && string(name) != noPipeline
+		it.pipes, it.OnlyInBulk = it.pipes || len(name) > 0 && string(name) != noPipeline, it.OnlyInBulk || len(name) > 0
 	}
 	_, filters := uri.Param(own, shared[firstOfUpdates]) // instead of all that the request says of that
 	for i := first; i < len(shared); i++ {

@@ -599,7 +599,8 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 	c := b.r.Client()
 	w.Request = base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
 		Realm: c.Realm, Way: &it.work.way, Series: it.series}
-	w.Method, w.Body, w.Route, w.Client, w.Piped = method, it.Source, c.Route, &b.r.Request, it.Piped
+	w.Method, w.Body, w.Route, w.Client = method, it.Source, c.Route, &b.r.Request
+	w.Piped, w.OnlyInBulk = it.Piped, it.OnlyInBulk
 	w.Background = background(b.fields, it.rule)
 	if it.journal != nil {
 		w.Journal = gathered{it.journal, &b.group}

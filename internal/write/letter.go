@@ -13,7 +13,7 @@ import (
 // keep makes a dead letter of a write that can't be placed, if the rule asks for that, and returns the error that remains. The client
 // gets a 202 once the letter is stored. Otherwise it gets the error that it would get without a letter.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
-	if c.Preset != nil {
+	if c.Preset != nil || c.req.OnlyInBulk {
 		return err
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {

@@ -214,6 +214,17 @@ func TestAWriteThatIsMadeAgainCountsFromWhatItsClientHadSeen(t *testing.T) {
 	}
 }
 
+// The letter would have no place for the rest, and its replay would write something else.
+func TestWhatOnlyABulkCanSayIsNotKept(t *testing.T) {
+	w, shelf := letterWorld(t, letterRule)
+	w.put("1", `{"n":1}`)
+	refuseWrites(w, 403, "cluster_block_exception")
+	has(t, w.client("c").doRequest(t.Context(), &Request{OnlyInBulk: true}, "PUT", "/shop/_doc/1", []byte(`{"n":2}`)), 403, "passed")
+	if len(shelf.kept) > 0 {
+		t.Errorf("kept: %+v", shelf.kept)
+	}
+}
+
 func TestADryRunKeepsNothing(t *testing.T) {
 	w, shelf := letterWorld(t, letterRule)
 	w.put("1", `{"status":"new"}`)

@@ -106,6 +106,8 @@ type Request struct {
 	Reason string
 	// Piped says that the write is an _update in a bulk, and that the engine runs an ingest pipeline of the client's over its upsert.
 	Piped bool
+	// OnlyInBulk says that Op doesn't say all of the write: see bulk.Item. It becomes no dead letter, which would lose the rest.
+	OnlyInBulk bool
 	// WriteID is the id of the marks that the write leaves under a rule with write_id. The proxy that repeats the write finds it by that id.
 	// Zero: each try has an id of its own.
 	WriteID stamp.ID
