@@ -48,8 +48,13 @@ type adminClient struct {
 	timeout       time.Duration // 0: 30 seconds
 }
 
-// do makes one request; body is JSON, or nil. It makes of an answer with status 200 what into is, and of another one an error with its
-// reason. It returns the answer's body, too.
+// adminError is why an admin listener refuses a request.
+type adminError struct{ Type, Reason string }
+
+func (e *adminError) Error() string { return printable.Line(e.Reason) }
+
+// do makes one request; body is JSON, or nil. It makes of an answer with status 200 what into is, and of another one an *adminError. It
+// returns the answer's body, too.
 func (c *adminClient) do(ctx context.Context, method, path string, body []byte, into any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, 30*time.Second))
 	defer cancel()
@@ -94,9 +99,9 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(text, into) == nil {
 		return text, nil
 	}
-	var failure struct{ Error struct{ Type, Reason string } }
+	var failure struct{ Error adminError }
 	if json.Unmarshal(text, &failure) == nil && failure.Error.Reason != "" && resp.StatusCode != http.StatusOK {
-		return nil, errors.New(printable.Line(failure.Error.Reason))
+		return nil, &failure.Error
 	}
 	return nil, fmt.Errorf("%s isn't the admin listener of an optimist: it answered %s: %s\n%s", c.where.Admin,
 		printable.Line(resp.Status), printable.Line(string(text[:min(len(text), 300)])), whereAdmin)

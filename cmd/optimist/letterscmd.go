@@ -217,8 +217,7 @@ func (r *lettersRun) each(ids []string) func(p *process) error {
 			}
 			one := &deadletter.Result{}
 			if r.action == "_delete" {
-				_, err = r.ask(p, http.MethodDelete, path, nil, &struct{}{})
-				*one = deadletter.Result{ID: id, Result: "deleted"}
+				one, err = r.deleteOne(p, id, path)
 			} else {
 				_, err = r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one)
 			}
@@ -229,6 +228,21 @@ func (r *lettersRun) each(ids []string) func(p *process) error {
 		}
 		return nil
 	}
+}
+
+// deleteOne deletes a letter. The letter may be gone, or be replayed at the same time: that concerns no other letter.
+func (r *lettersRun) deleteOne(p *process, id, path string) (*deadletter.Result, error) {
+	_, err := r.ask(p, http.MethodDelete, path, nil, &struct{}{})
+	var refused *adminError
+	switch {
+	case err == nil:
+		return &deadletter.Result{ID: id, Result: "deleted"}, nil
+	case errors.As(err, &refused) && refused.Type == "dead_letter_not_found":
+		return &deadletter.Result{ID: id, Result: deadletter.Missing, Reason: refused.Reason}, nil
+	case errors.As(err, &refused) && refused.Type == "dead_letter_taken":
+		return &deadletter.Result{ID: id, Result: deadletter.Busy, Reason: refused.Reason}, nil
+	}
+	return nil, err
 }
 
 // pages goes through all that are meant.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,5 +54,37 @@ func TestOfTwoCommandsThatReplayAllNoneSaysThatLettersAreLeft(t *testing.T) {
 			t.Errorf("%s: %d, %s%s", again, status, &out, &stderr)
 		}
 		s.Close()
+	}
+}
+
+// TestOneLetterThatIsGoneKeepsNoOtherFromBeingDeleted: nor does one that somebody replays. A store that is away ends the command.
+func TestOneLetterThatIsGoneKeepsNoOtherFromBeingDeleted(t *testing.T) {
+	kinds := map[string]string{"0b": "404 dead_letter_not_found", "0c": "409 dead_letter_taken", "0e": "503 dead_letter_store_unavailable"}
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := strings.TrimPrefix(r.URL.Path, lettersPath+"/")
+		asked = append(asked, id)
+		if kind := kinds[id]; kind != "" {
+			status, kind, _ := strings.Cut(kind, " ")
+			code, _ := strconv.Atoi(status)
+			w.WriteHeader(code)
+			_, _ = fmt.Fprintf(w, `{"error":{"type":%q,"reason":"so it is"},"status":%s}`, kind, status)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"deleted":%q}`, id)
+	}))
+	defer s.Close()
+	for ids, want := range map[string]string{
+		"0a 0b 0c 0d": "0b: missing: so it is\n0c: busy: so it is\nbusy 1, deleted 2, missing 1\n",
+		"0a 0e 0d":    "",
+	} {
+		asked = nil
+		var out, stderr bytes.Buffer
+		args := append([]string{"dead-letters", "delete", "--admin", strings.TrimPrefix(s.URL, "http://")}, strings.Fields(ids)...)
+		status := run(t.Context(), args, &out, &stderr)
+		all := strings.Join(asked, " ") == ids
+		if status != exitFailed || out.String() != want || all != (want != "") {
+			t.Errorf("%s: %d, asked for %q: %s%s", ids, status, asked, &out, &stderr)
+		}
 	}
 }
