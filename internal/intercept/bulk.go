@@ -110,10 +110,10 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		of, _ = bulk.Names(body, d)
 		return false, reason, of
 	}
-	b := i.newItems(r, 0)
+	b := i.newItems(r)
 	l, err := b.look(bulk.NewReader(body, d))
 	if err == nil && l.found {
-		b.all = make([]item, 0, likelyItems(body))
+		b.takeRoom(likelyItems(body))
 		err = b.read(bulk.NewReader(body, d), math.MaxInt)
 	}
 	switch {
@@ -133,6 +133,7 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	}
 	b.run()
 	b.answer(began)
+	b.leaveRoom()
 	return true, "", nil
 }
 

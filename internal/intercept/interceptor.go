@@ -66,6 +66,7 @@ type Interceptor struct {
 	known    *known
 	lineages *lineages // of what is observed
 	works    sync.Pool // of *works
+	rooms    sync.Pool // of *room
 }
 
 // New makes an Interceptor.

@@ -49,10 +49,22 @@ type items struct {
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
 	// more than that.
 	rounds *int
+	room   *room // nil: no item has been read
 	// works has room for the writes of the items that are guarded from the start, and used counts those that are used.
 	works []*works
 	used  atomic.Int64
 }
+
+// room is the memory that the items of a bulk take, but for what becomes of them. One bulk uses it after the other.
+type room struct {
+	items  []item
+	places map[document]int
+	single []*item
+	queues [][]*item
+}
+
+// keptItems is how many items a room has at most that is kept for another bulk.
+const keptItems = 4096
 
 // item is one of them.
 type item struct {
@@ -101,10 +113,31 @@ type ruled struct {
 	known bool
 }
 
-// newItems has room for so many items.
-func (i *Interceptor) newItems(r *request, room int) *items {
+func (i *Interceptor) newItems(r *request) *items {
 	return &items{i: i, r: r, ctx: r.Context(), names: map[string]*named{}, epoch: i.Sessions.Epoch(), stamps: i.Rules.Rules().Stamps(),
-		refreshes: true, all: make([]item, 0, room), denied: &denial{}, rounds: new(mostRounds)}
+		refreshes: true, denied: &denial{}, rounds: new(mostRounds)}
+}
+
+// takeRoom makes room for so many items.
+func (b *items) takeRoom(items int) {
+	if b.room, _ = b.i.rooms.Get().(*room); b.room == nil {
+		b.room = &room{places: map[document]int{}}
+	}
+	b.all = slices.Grow(b.room.items, items)
+}
+
+// leaveRoom gives the room back once the bulk has its answer. A bulk that ends in a panic doesn't: something may still be at work in it.
+func (b *items) leaveRoom() {
+	m := b.room
+	if b.room = nil; m == nil || cap(b.all) > keptItems {
+		return
+	}
+	clear(b.all) // what nobody uses holds no bodies
+	clear(m.places)
+	clear(m.single)
+	clear(m.queues)
+	m.items, m.single, m.queues, b.all = b.all[:0], m.single[:0], m.queues[:0], nil
+	b.i.rooms.Put(m)
 }
 
 // read reads at most so many items. The error is bulk.ErrUnreadable.

@@ -1,15 +1,16 @@
 package intercept
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // queues are the items that are guarded, or are of a document of which another item is, those of one document in one queue, in their
 // order.
 func (b *items) queues() (queues [][]*item) {
 	const unqueued = -1
-	guarded := b.guarded()
-	at := make(map[document]int, guarded)
-	queues = make([][]*item, 0, guarded)
-	alone := make([]*item, 0, len(b.all)) // room for queues of one item
+	at, alone := b.room.places, slices.Grow(b.room.single, len(b.all)) // alone has room for queues of one item
+	queues = b.room.queues
 	for k := range b.all {
 		if it := &b.all[k]; it.guarded && it.ID != "" {
 			at[b.document(it)] = unqueued
@@ -36,6 +37,7 @@ func (b *items) queues() (queues [][]*item) {
 		}
 		it.queued = true
 	}
+	b.room.single, b.room.queues = alone, queues
 	return queues
 }
 

@@ -170,7 +170,8 @@ func (s *stream) next() (*items, error) {
 				return nil, err
 			}
 		}
-		b := s.i.newItems(s.r, min(windowItems, len(s.text)/256+1))
+		b := s.i.newItems(s.r)
+		b.takeRoom(min(windowItems, len(s.text)/256+1))
 		b.denied = &s.denied
 		reader := bulk.NewReader(s.text, s.d)
 		reader.More, reader.Lenient = !s.ended, true
@@ -264,6 +265,7 @@ func (s *stream) take(b *items) error {
 	}
 	s.items += len(b.all)
 	b.noteAnswers()
+	b.leaveRoom()
 	if err != nil {
 		return s.notKept(err)
 	}
@@ -309,7 +311,7 @@ func (s *stream) large() error {
 		return bulk.ErrUnreadable
 	}
 	s.in.keeps = false
-	b := s.i.newItems(s.r, 1)
+	b := s.i.newItems(s.r)
 	b.refreshes = s.refresh.of(s, b)
 	b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
 	x := &b.all[0]
