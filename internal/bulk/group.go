@@ -57,7 +57,11 @@ type Group struct {
 	reads   []*parkedRead
 	meeting []chan struct{} // items that wait in Meet
 	bytes   int             // of the parked writes
-	timer   *time.Timer
+	timer   *time.Timer     // calls look
+	watched bool            // it will
+	parked  int             // requests so far
+	seen    int             // parked, when look was called last
+	space   space           // of the texts of items
 
 	head    []wire.Field
 	summary Summary
@@ -79,29 +83,31 @@ type Refusal struct {
 const (
 	maxBytes = 8 << 20
 	maxItems = 5000
-	// idle is how long the group waits after a request was parked. If no other is parked by then, it sends what it has, although items
-	// are still at work: such an item may be waiting for another client's write, and that write for one of these items.
+	// idle is how long the group waits at least, after a request was parked, and half of how long it waits at most. If no other is parked by
+	// then, it sends what it has, although items are still at work: such an item may be waiting for another client's write, and that write
+	// for one of these items.
 	idle = 2 * time.Millisecond
 )
 
 // parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
-	text []byte
-	at   int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
-	res  Result
-	node string // that answered
-	// response has room for what Received returns; nil: it takes memory of its own.
-	response *upstream.Response
-	err      error
-	done     chan struct{} // closed when res or err is there
-	unowned  bool          // no goroutine is at work on its item
-	asIs     bool          // the client gets the engine's element as it stands
-	once     bool          // it isn't sent again after a rejection
-	doc      document      // as the client names it; without an id, the engine makes one
-	// resume goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
-	resume func()
-	ended  bool // resume is called, or about to be
+	text    []byte
+	at      int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
+	res     Result
+	node    string // that answered
+	err     error
+	done    chan struct{} // closed when res or err is there
+	unowned bool          // no goroutine is at work on its item
+	asIs    bool          // the client gets the engine's element as it stands
+	once    bool          // it isn't sent again after a rejection
+	doc     document      // as the client names it; without an id, the engine makes one
+	// resumer goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
+	resumer Resumer
+	ended   bool // it is called, or about to be
 }
+
+// Resumer goes on with an item, once there is what Received returns.
+type Resumer interface{ Resume() }
 
 // parkedRead is a read that waits for its request, and then for the document.
 type parkedRead struct {
@@ -206,11 +212,18 @@ type Way struct {
 	item   *Item
 	turns  *Turns      // in one of which the item begins; nil: it has a goroutine of its own
 	parked parkedWrite // the write under way
+	// response is what Received returns of a write that was launched: nobody shares that.
+	response upstream.Response
 }
 
 // Open makes the Way that of an item. Nobody may use what it was before. turns are the ones that the item's goroutine does; nil: it does
 // nothing but this item.
 func (w *Way) Open(g *Group, it *Item, turns *Turns) { *w = Way{group: g, item: it, turns: turns} }
+
+// Request is Item.Request, in memory of the group.
+func (w *Way) Request() (method, target []byte) {
+	return w.item.request(w.group.space.take(w.item.roomOfRequest()))
+}
 
 // Waits is for before the item's goroutine waits for the engine, or for other writes.
 func (w *Way) Waits() {
@@ -243,17 +256,17 @@ func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool)
 }
 
 func (w *Way) park(q *request) bool {
-	text, ok := w.item.appendText(make([]byte, 0, len(w.item.ID)+len(q.query)+len(q.body)+roomOfAction), q)
+	text, ok := w.item.appendText(w.group.space.take(len(w.item.ID)+len(q.query)+len(q.body)+roomOfAction), q)
 	if ok {
 		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, doc: w.item.document()}
 	}
 	return ok
 }
 
-// Launch sends what was parked. resume is called once there is what Received returns. Items that may go on without waiting for the engine
-// do so in few goroutines, in turn.
-func (w *Way) Launch(resume func()) {
-	w.parked.resume = resume
+// Launch sends what was parked. r is called once there is what Received returns. Items that may go on without waiting for the engine do so
+// in few goroutines, in turn.
+func (w *Way) Launch(r Resumer) {
+	w.parked.resumer = r
 	w.group.park(&w.parked)
 }
 
@@ -267,10 +280,10 @@ func (w *Way) Received() (*upstream.Response, error) {
 	if !bytes.HasPrefix(p.text[1:], p.res.action) {
 		w.item.action = p.res.action
 	}
-	// The response isn't a part of the Way: changes that share a write hold it longer than the one whose Way it came by. One of them may be a
+	// Changes may share a write that was sent by Do. They hold its response longer than the one whose Way it came by. One of them may be a
 	// request of its own, whose answer needs the engine's fields.
-	r := p.response
-	if r == nil {
+	r := &w.response
+	if p.resumer == nil {
 		r = new(upstream.Response)
 	}
 	r.Status, r.Fields, r.Payload, r.Node, r.OfAll = p.res.Status, w.group.Head(), p.res.Body, p.node, p.res.ofAll
@@ -310,19 +323,34 @@ func (w *Way) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.R
 // g locked, and unlocks it. more says that a request was parked just now.
 func (g *Group) sendIfComplete(more bool) {
 	waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0
+	if more {
+		g.parked++
+	}
 	switch {
 	case waiting && (g.working == 0 || g.bytes >= maxBytes || len(g.writes) >= maxItems):
 		g.send()
 		return
-	case waiting && more && g.timer == nil:
-		g.timer = time.AfterFunc(idle, func() {
-			g.mu.Lock()
-			g.send()
-		})
-	case waiting && more:
+	case !waiting || !more || g.watched: // a timer that is set anew for each request would take longer than all else here
+	case g.timer == nil:
+		g.watched, g.timer = true, time.AfterFunc(idle, g.look)
+	default:
+		g.watched = true
 		g.timer.Reset(idle)
 	}
 	g.mu.Unlock()
+}
+
+// look sends what is parked, if nothing was parked since it looked last.
+func (g *Group) look() {
+	g.mu.Lock()
+	if waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0; waiting && g.parked != g.seen {
+		g.seen = g.parked
+		g.timer.Reset(idle)
+		g.mu.Unlock()
+		return
+	}
+	g.watched = false
+	g.send()
 }
 
 // send sends what is parked, and lets the items go on that wait in Meet. It is called with g locked, and unlocks it.
@@ -476,16 +504,16 @@ func (g *Group) finish(writes []*parkedWrite) {
 	quick := make([]*parkedWrite, 0, len(writes))
 	for _, w := range writes {
 		switch w.ended = true; {
-		case w.resume == nil:
+		case w.resumer == nil:
 			close(w.done)
 		case w.err == nil && w.res.Status < 300:
 			quick = append(quick, w)
 		default:
-			go w.resume()
+			go w.resumer.Resume()
 		}
 	}
 	if len(quick) > 0 {
-		InTurn(len(quick), func(_ *Turns, k int) { quick[k].resume() })
+		InTurn(len(quick), func(_ *Turns, k int) { quick[k].resumer.Resume() })
 	}
 }
 
@@ -519,16 +547,9 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 			whole = of.readAll(writes)
 		}
 	}
-	var responses []upstream.Response
-	for k, w := range writes {
-		switch w.node = res.Node; {
-		case !whole:
+	for _, w := range writes {
+		if w.node = res.Node; !whole {
 			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
-		case !w.asIs:
-			if len(responses) == 0 {
-				responses = make([]upstream.Response, len(writes)-k)
-			}
-			w.response, responses = &responses[0], responses[1:]
 		}
 	}
 	g.mu.Lock()

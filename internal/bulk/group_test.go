@@ -447,6 +447,10 @@ func TestAPanicIsTheCallers(t *testing.T) {
 	g.End()
 }
 
+type resumer func()
+
+func (f resumer) Resume() { f() }
+
 // An item whose write has ended may send another by the same Way. A panic in a later round of the first request is none of its business.
 func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -471,14 +475,14 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 			t.Fatal("no item of a bulk")
 		}
 		conflicts := 0
-		var resume func()
+		var resume resumer
 		resume = func() {
 			if conflicts++; conflicts == 1 && again(conflict, "conflict") { // it is parked while the other goes again
 				conflict.Launch(resume)
 			}
 		}
 		conflict.Launch(resume)
-		busy.Launch(func() { _, busyErr = busy.Received() })
+		busy.Launch(resumer(func() { _, busyErr = busy.Received() }))
 		time.Sleep(time.Hour) // the first request goes after a while, although the third item is at work
 		synctest.Wait()
 		g.End()

@@ -578,8 +578,17 @@ var methodPut, methodPost, methodDelete = []byte("PUT"), []byte("POST"), []byte(
 
 // Request returns the method and the target of a request for the item's document alone.
 func (it *Item) Request() (method, target []byte) {
-	room := len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
-	t := uri.AppendSegment(append(make([]byte, 0, room), '/'), it.Index)
+	return it.request(make([]byte, 0, it.roomOfRequest()))
+}
+
+// roomOfRequest is how many bytes the target of most requests takes at most.
+func (it *Item) roomOfRequest() int {
+	return len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
+}
+
+// request appends the target of Request.
+func (it *Item) request(target []byte) (method, _ []byte) {
+	t := uri.AppendSegment(append(target, '/'), it.Index)
 	typed := it.typed()
 	endpoint := "_doc"
 	method = methodPut

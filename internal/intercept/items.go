@@ -95,7 +95,12 @@ type work struct {
 	way    bulk.Way
 	room   budget.Account
 	answer *respond.Answer // holds the body of the item's result; nil: there is none
+	item   *item
+	wave   *wave // that the item is written in, if another goroutine goes on with it
 }
+
+// Resume goes on with the item's write, whose answer is here.
+func (w *work) Resume() { w.wave.end(w.item) }
 
 // named is what the items of a bulk need to know of an index, by the name that they give it.
 type named struct {
@@ -534,7 +539,8 @@ func (w *wave) begin(it *item, turns *bulk.Turns) {
 			return true
 		}
 		if ended = w.b.begin(w.ctx, it, turns); !ended {
-			it.work.way.Launch(func() { w.end(it) })
+			it.work.item, it.work.wave = it, w
+			it.work.way.Launch(it.work)
 		}
 		return ended
 	})
@@ -626,9 +632,9 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 			it.work.room.End()
 		}
 	}()
-	method, target := it.Request()
-	api.Parse(method, target, &it.work.op)
 	it.work.way.Open(&b.group, &it.Item, turns)
+	method, target := it.work.way.Request()
+	api.Parse(method, target, &it.work.op)
 	c := b.r.Client()
 	w.Request = base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
 		Realm: c.Realm, Way: &it.work.way, Series: it.series}
