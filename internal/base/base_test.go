@@ -384,3 +384,34 @@ func TestTheGuardOfAPart(t *testing.T) {
 		w.Base.Release()
 	}
 }
+
+// An index that the caller has just found isn't asked about. Later it may be another one, so that it is.
+func TestAFoundIndexCountsOnce(t *testing.T) {
+	w := writing(t, "PUT", "/alias/_doc/1", rule.Rule{})
+	w.Index, w.Found = catalog.Index{}, &catalog.Index{Index: es.Index{Name: "shop", UUID: "life-1", Routing: "r"}}
+	asked := 0
+	f := &Finder{Catalog: catalog.New(catalog.Options{Engine: resolver{&asked}})}
+	for _, want := range []struct {
+		uuid  string
+		asked int
+	}{{"life-1", 0}, {"life-2", 1}} {
+		if err := f.Locate(t.Context(), w); err != nil || w.Index.UUID != want.uuid || w.Doc.Index != "shop" || w.Doc.Routing != "r" || asked != want.asked {
+			t.Errorf("%+v of %+v, after %d questions; %v", w.Doc, w.Index, asked, err)
+		}
+	}
+}
+
+// resolver is an engine that counts the questions what an index is.
+type resolver struct{ asked *int }
+
+func (r resolver) ResolveIndex(context.Context, es.Caller, string) (es.Index, error) {
+	*r.asked++
+	return es.Index{Name: "shop", UUID: "life-2"}, nil
+}
+func (resolver) SeesWhole(context.Context, es.Caller, string, string) (bool, error) { return true, nil }
+func (resolver) PrimaryTerm(context.Context, es.Caller, es.Shard, string) (int64, error) {
+	return 1, nil
+}
+func (resolver) List(context.Context, es.Caller, string) (es.Listing, error) {
+	return es.Listing{}, nil
+}

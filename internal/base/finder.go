@@ -38,13 +38,18 @@ func (w *Search) MayBeRewritten() bool {
 	return w.Pipeline || w.Index.Pipeline || w.Index.Partial || w.Index.Unknown != "" || w.Index.UUID == ""
 }
 
-// Locate finds out which index the write's document is in, and with which routing the engine is asked for it.
+// Locate finds out which index the write's document is in, and with which routing the engine is asked for it. What was found before the
+// write counts for the first call only: then the index may have become another one.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
-	maxAge := time.Duration(0)
-	if w.Stamp.Known() {
-		maxAge = stampedAge
+	found, maxAge := w.Found, time.Duration(0)
+	if w.Found = nil; w.Stamp.Known() {
+		found, maxAge = nil, stampedAge
 	}
-	w.Index, err = f.Catalog.Resolve(ctx, w.Asker(), w.Name, maxAge)
+	if found != nil {
+		w.Index = *found
+	} else {
+		w.Index, err = f.Catalog.Resolve(ctx, w.Asker(), w.Name, maxAge)
+	}
 	w.Doc.Index, w.Doc.Routing = w.Index.Name, cmp.Or(w.Doc.Routing, w.Index.Routing)
 	return err
 }

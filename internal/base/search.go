@@ -53,6 +53,7 @@ type Request struct {
 	Session   session.Session
 	Anonymous bool                // optimist can't tell this client from others with its credentials: the client has no session
 	Caller    es.Caller           // on whose behalf the engine is asked
+	Names     es.Document         // of the document, decoded, if the caller knows them; without an index, Op says them
 	Realm     session.Credentials // stands for what is known of indices: see client.Client. Zero: the session's credentials do
 	// Stamp is the one that was taken out of the body; the zero value is none.
 	Stamp stamp.Stamp
@@ -91,8 +92,9 @@ type Search struct {
 // Question is what the search goes by. It is filled in before.
 type Question struct {
 	*Request
-	intake.Write      // what the request says
-	Guarded      bool // the write must not go without a guard: it may have to be undone
+	intake.Write                // what the request says
+	Found        *catalog.Index // that the write is of, if it was just asked what that is; nil: Locate asks
+	Guarded      bool           // the write must not go without a guard: it may have to be undone
 	Began        time.Time
 	Room         *budget.Account
 	Sent         []byte         // the document; the part of an _update that is merged here; nil for a delete

@@ -17,6 +17,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 )
@@ -622,6 +624,15 @@ func (it *Item) request(target []byte) (method, _ []byte) {
 		t = append(append(t, '?'), params...)
 	}
 	return method, t
+}
+
+// Names are those of the item's document, as they stand in the target of its request.
+func (it *Item) Names() es.Document {
+	d := es.Document{Ref: doc.Ref{Index: it.Index, ID: it.ID}}
+	if it.typed() {
+		d.Type = it.Type
+	}
+	return d
 }
 
 // Retrying is the text of an update, with retry_on_conflict added. The update must not have one.

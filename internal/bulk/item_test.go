@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"optimist/internal/api"
+	"optimist/internal/es"
 	"optimist/internal/jsontext"
 	"optimist/internal/upstream"
+	"optimist/internal/uri"
 )
 
 // readAll reads all items of a bulk.
@@ -79,7 +81,26 @@ func TestItemsBecomeRequests(t *testing.T) {
 		if string(method) != c.method || string(target) != c.target || op.Kind != c.kind || items[0].Kind != c.kind {
 			t.Errorf("%s: %s %s, which is %s; want %s %s", c.text, method, target, op.Kind, c.method, c.target)
 		}
+		if names := items[0].Names(); names != namesIn(t, &op) {
+			t.Errorf("%s: %+v, and the target names %+v", c.text, names, namesIn(t, &op))
+		}
 	}
+}
+
+// namesIn are the names of a request's document, decoded.
+func namesIn(t *testing.T, op *api.Op) (d es.Document) {
+	t.Helper()
+	for _, name := range []struct {
+		from []byte
+		into *string
+	}{{op.Index, &d.Index}, {op.Type, &d.Type}, {op.ID, &d.ID}} {
+		text, err := uri.Decode(nil, name.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*name.into = string(text)
+	}
+	return d
 }
 
 // What the engine refuses, or this package doesn't know, is left to the engine as a whole.
@@ -274,6 +295,10 @@ func FuzzItems(f *testing.F) {
 				t.Fatalf("%q: %q and %q", before, it.Text, r.Rest())
 			}
 			method, target := it.Request()
+			var op api.Op
+			if api.Parse(method, target, &op); it.Names() != namesIn(t, &op) {
+				t.Fatalf("%q: %+v, and %q names %+v", it.Text, it.Names(), target, namesIn(t, &op))
+			}
 			var q request
 			q.read(&upstream.Request{Method: string(method), Target: target, Body: it.Source})
 			again, ok := it.appendText(nil, &q)

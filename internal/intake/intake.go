@@ -40,8 +40,8 @@ type Write struct {
 	Late     bool        // the engine answers only after a refresh
 }
 
-// Read reads a request that began now into the zero Write. conditions says that If-Match and If-None-Match count. The error is the client's
-// to mend.
+// Read reads a request that began now into the Write, which is zero but for the names of the document, if they are known. conditions says
+// that If-Match and If-None-Match count. The error is the client's to mend.
 func (w *Write) Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) error {
 	if err := w.readPath(op); err != nil {
 		return err
@@ -57,6 +57,10 @@ func (w *Write) Read(op *api.Op, fields []wire.Field, body []byte, conditions bo
 }
 
 func (w *Write) readPath(op *api.Op) error {
+	if w.Doc.Index != "" {
+		w.Name = w.Doc.Index
+		return nil
+	}
 	var buf [256]byte
 	for _, part := range [3]struct {
 		raw  []byte

@@ -109,6 +109,9 @@ type named struct {
 	index catalog.Index
 	asked sync.Once
 	err   error
+	known bool // index is what the engine has said
+	// fresh says that this was just now, and that there is such an index: the writes needn't ask again.
+	fresh bool
 	// guarded says that an item of it is.
 	guarded bool
 }
@@ -221,7 +224,8 @@ func (b *items) indexOf(n *named) (catalog.Index, error) {
 			n.index.Name = n.name
 			return
 		}
-		if n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0); n.err == nil && n.index.Stranger {
+		n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0)
+		if n.known = n.err == nil; n.known && n.index.Stranger {
 			b.denied.index.Store(&n.index)
 		}
 	})
@@ -408,6 +412,9 @@ func (b *items) run() {
 	defer b.group.Close()
 	b.takeWorks()
 	queues := b.queues() // before: it marks those that wait for others
+	for _, n := range b.names {
+		n.fresh = n.known && n.index.Exists()
+	}
 	for k := range b.all {
 		it := &b.all[k]
 		if it.err == nil && !it.guarded {
@@ -501,6 +508,9 @@ func (b *items) workWave(ctx context.Context, queues [][]*item, gone bool) {
 	}
 	bulk.InTurn(len(w.single), func(t *bulk.Turns, k int) { w.begin(w.single[k], t) })
 	w.open.Wait()
+	for _, n := range b.names {
+		n.fresh = false // the engine was waited for
+	}
 	if text := w.failed.Load(); text != nil {
 		panic(*text)
 	}
@@ -637,7 +647,7 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 	api.Parse(method, target, &it.work.op)
 	c := b.r.Client()
 	w.Request = base.Request{Op: &it.work.op, Fields: b.fields, Rule: it.rule, Session: c.Session, Anonymous: !c.Known, Caller: b.caller,
-		Realm: c.Realm, Way: &it.work.way, Series: it.series}
+		Realm: c.Realm, Names: it.Names(), Way: &it.work.way, Series: it.series}
 	w.Method, w.Body, w.Route, w.Client = method, it.Source, c.Route, &b.r.Request
 	w.Piped, w.OnlyInBulk = it.Piped, it.OnlyInBulk
 	w.Background = background(b.fields, it.rule)
@@ -646,6 +656,9 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 	}
 	if turns != nil {
 		w.Parker = &it.work.way
+		if it.named.fresh {
+			w.Found = &it.named.index
+		}
 	}
 	if w.Tokens, it.err = b.r.tokensOf(budget.Of(b.r.Context()), &it.Item); it.err != nil {
 		it.account.Kind = outcome.Refused

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/apply"
 	"optimist/internal/base"
+	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/fencing"
 	"optimist/internal/intent"
@@ -75,8 +76,11 @@ var (
 
 // read reads the request. The error is the client's to mend.
 func (c *change) read(r *Request, s *Service) (err error) {
-	*c = change{} // in place: a literal with values would be copied, and a change is large
-	c.req, c.Question = r, base.Question{Request: &r.Request, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}
+	if c.req != nil { // it is used again
+		*c = change{} // in place: a literal with values would be copied, and a change is large
+	}
+	c.req, c.Question = r, base.Question{Request: &r.Request, Found: r.Found, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}
+	c.Doc = r.Names
 	c.out = outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
 		Query: r.Op.Query}
 	c.intents.Search, c.intents.Means, c.intents.Method = &c.Search, &s.means, r.Method
@@ -97,6 +101,7 @@ type Request struct {
 	Body         []byte              // as sent, without transfer coding
 	Route        session.Credentials // stands for where the request goes: only those that are equal in it share a write
 	Background   bool
+	Found        *catalog.Index  // that the write is of, if it was just asked what that is; nil: nobody has
 	Room         *outbound.Room  // of the request to the engine; nil: it takes new memory
 	Parker       outbound.Parker // keeps the first try while its answer is waited for, where it can; nil: whoever sends the write waits
 	// Client is the one that conflicts are learnt of. Nil: nothing is learnt of this client.
