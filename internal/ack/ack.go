@@ -7,6 +7,7 @@ package ack
 import (
 	"bytes"
 	"errors"
+	"net/http"
 
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v4"
@@ -37,12 +38,20 @@ type Ack struct {
 
 // Read reads an acknowledgement of a write of the document ref. An index without a name is any.
 func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
-	a.Created = res.Status == 201
 	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
 	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
-		return a
+		return Ack{Created: res.Status == http.StatusCreated}
 	}
 	it := es.ParseItem(body)
+	return Of(res, &it, ref)
+}
+
+// Of is Read of an answer that somebody has read already; nil: nobody has.
+func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
+	if it == nil {
+		return Read(res, ref)
+	}
+	a.Created = res.Status == http.StatusCreated
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
 	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
 	a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID)

@@ -21,78 +21,43 @@ type Result struct {
 	ofAll   bool   // the engine refused the whole bulk, see upstream.Response
 	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
 	action, place []byte
-	index, id     []byte // of the document, as the engine's answer has them; good as long as that is
 }
 
-// results goes through the items of an answer to a bulk, in one pass. The Results have memory of their own, which is one piece for all.
-type results struct {
-	answer, items jsontext.Scanner
-	room          []byte // the bodies aren't longer than the answer
-}
+// results goes through the items of an answer to a bulk, in one pass. The Results are in the answer's memory.
+type results struct{ answer, items jsontext.Scanner }
 
 // next reads the next item. With asIs, its client gets the element as it stands. Otherwise the Result is in the form that a single write
-// gets: without the status, and with an error in the form of those. ok is false for an item that can't be read, and behind the last.
-func (r *results) next(asIs bool) (res Result, ok bool) {
+// gets once the status is taken out: see alone. said is what the engine says in it. ok is false for an item that can't be read, and behind
+// the last.
+func (r *results) next(asIs bool) (res Result, said es.Item, ok bool) {
 	if r.items.IsObject() || !r.items.Enter() {
-		return res, false
+		return res, said, false
 	}
 	action := r.items.Inner()
-	if !action.IsObject() || !action.Enter() {
-		return res, false
+	if said, ok = es.ReadResult(&action); !ok || said.Status == 0 || !r.items.Leave(&action) {
+		return res, said, false
 	}
-	inner := action.Inner()
-	if !inner.IsObject() {
-		return res, false
-	}
-	var failure []byte
-	from, to := 0, 0 // of the status
-	for before := -1; inner.Next(); before = inner.Comma {
-		switch string(inner.Name()) {
-		case "error":
-			failure = inner.Text()
-		case "_index":
-			res.index = inner.Text()
-		case "_id":
-			res.id = inner.Text()
-		case "status":
-			n, err := strconv.Atoi(string(inner.Text()))
-			if err != nil {
-				return res, false
-			}
-			res.Status = n
-			if from, to = inner.Key, inner.End; inner.Comma >= 0 {
-				to = inner.Comma + 1
-			} else if before >= 0 {
-				from = before
-			}
-		}
-	}
-	if res.Status == 0 || !action.Leave(&inner) || !r.items.Leave(&action) {
-		return res, false
-	}
-	element, body := r.items.Text(), action.Text()
+	element := r.items.Text()
+	res.Status, res.Body = said.Status, element[action.Value:action.End]
 	switch {
 	case asIs:
-		res.element, res.failed = r.own(element, nil), failure != nil
-		res.Body = res.element[action.Value:action.End]
-	case failure == nil:
-		res.Body = r.own(body[:from], body[to:])
-	default:
-		res.Body, res.place = api.AppendError(nil, failure, nil, res.Status), placeOf(body)
-		res.action = bytes.Clone(element[action.Key:action.KeyEnd])
+		res.element, res.failed = element, said.Failure != nil
+	case said.Failure != nil:
+		res.place, res.action = placeOf(res.Body), element[action.Key:action.KeyEnd]
+		res.Body = api.AppendError(nil, said.Failure, nil, res.Status)
 	}
-	return res, true
+	return res, said, true
+}
+
+// alone takes the status out of a Result. Then the answer can't be read again.
+func (res *Result) alone(said *es.Item) {
+	if res.element == nil && said.Failure == nil {
+		res.Body = said.WithoutStatus(res.Body)
+	}
 }
 
 // end reports whether the item that was read last is the last of the answer.
 func (r *results) end() bool { return r.answer.Leave(&r.items) }
-
-// own is a and b in memory of the results.
-func (r *results) own(a, b []byte) []byte {
-	at := len(r.room)
-	r.room = append(append(r.room, a...), b...)
-	return r.room[at:len(r.room):len(r.room)]
-}
 
 // placeOf is the members that name the document, as the engine says them: "_index":…,"_id":…
 func placeOf(inner []byte) (place []byte) {
@@ -197,7 +162,7 @@ func (s *Summary) read(answer []byte) (of results) {
 	for top := &of.answer; top.IsObject() && top.Enter(); {
 		name := string(top.Name())
 		if name == "items" {
-			of.items, of.room = top.Inner(), make([]byte, 0, len(answer))
+			of.items = top.Inner()
 			break
 		}
 		if !top.Skip() {

@@ -10,7 +10,11 @@ import (
 func readResult(element string) (Result, bool) {
 	var s Summary
 	of := s.read([]byte(`{"took":1,"items":[` + element + `]}`))
-	return of.next(false)
+	res, said, ok := of.next(false)
+	if ok {
+		res.alone(&said)
+	}
+	return res, ok
 }
 
 // The engine's answer for an item becomes that to a request for it alone, and back.

@@ -92,7 +92,8 @@ const (
 // parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
 	text    []byte
-	at      int // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
+	said    es.Item // what the engine says in res, of a bulk that tells what became of its items
+	at      int     // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
 	res     Result
 	node    string // that answered
 	err     error
@@ -242,7 +243,8 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	w.parked.done = make(chan struct{})
 	w.group.park(&w.parked)
 	<-w.parked.done
-	return w.Received()
+	res, _, err := w.Received()
+	return res, err
 }
 
 // Park makes an item of the request that out would make. The item goes with the writes of other items: see Launch. Park reports false if no
@@ -270,11 +272,14 @@ func (w *Way) Launch(r Resumer) {
 	w.group.park(&w.parked)
 }
 
-// Received is what came of the write that was sent last.
-func (w *Way) Received() (*upstream.Response, error) {
+// Received is what came of the write that was sent last, and what that says, if it is an item of the engine's answer to a bulk.
+func (w *Way) Received() (_ *upstream.Response, said *es.Item, _ error) {
 	p := &w.parked
 	if p.err != nil {
-		return nil, p.err
+		return nil, nil, p.err
+	}
+	if p.said.Status == p.res.Status { // else it is the answer to an earlier try, or there is none
+		said = &p.said
 	}
 	w.item.place, w.item.action = p.res.place, nil
 	if !bytes.HasPrefix(p.text[1:], p.res.action) {
@@ -287,7 +292,7 @@ func (w *Way) Received() (*upstream.Response, error) {
 		r = new(upstream.Response)
 	}
 	r.Status, r.Fields, r.Payload, r.Node, r.OfAll = p.res.Status, w.group.Head(), p.res.Body, p.node, p.res.ofAll
-	return r, nil
+	return r, said, nil
 }
 
 // roomOfAction is what most actions take, in bytes, beyond the document's id and the parameters.
@@ -484,11 +489,9 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 		for _, w := range writes {
 			w.res, w.node = failure, res.Node
 		}
-	default:
-		g.distribute(writes, res)
-	}
-	if err == nil {
 		res.Release()
+	default:
+		g.distribute(writes, res) // and they keep it
 	}
 }
 
@@ -548,7 +551,9 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 		}
 	}
 	for _, w := range writes {
-		if w.node = res.Node; !whole {
+		if w.node = res.Node; whole {
+			w.res.alone(&w.said)
+		} else {
 			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
 		}
 	}

@@ -482,11 +482,11 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 			}
 		}
 		conflict.Launch(resume)
-		busy.Launch(resumer(func() { _, busyErr = busy.Received() }))
+		busy.Launch(resumer(func() { _, _, busyErr = busy.Received() }))
 		time.Sleep(time.Hour) // the first request goes after a while, although the third item is at work
 		synctest.Wait()
 		g.End()
-		if res, err := conflict.Received(); err != nil || res.Status != 409 || conflicts != 2 {
+		if res, _, err := conflict.Received(); err != nil || res.Status != 409 || conflicts != 2 {
 			t.Errorf("%v, %v after %d results: the panic was another request's", res, err, conflicts)
 		}
 		if !errors.Is(busyErr, upstream.ErrLost) {
@@ -557,5 +557,36 @@ func TestTheHeadIsThatOfAnAnswerThatWasRead(t *testing.T) {
 	refused.End()
 	if r := refused.Refusal(); string(r.Body) != `{"status":400}` || wire.Value(r.Fields, "content-encoding") != nil {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Whoever asks for the answer to an item needn't read it again. What an earlier try was told isn't that answer.
+func TestWhatAnAnswerSaysIsReadOnce(t *testing.T) {
+	for _, whole := range []int{0, 403} {
+		e := &engine{answer: func(n int, ids []string) (int, string, error) {
+			switch {
+			case n == 1:
+				return 200, written(ids, func(string) int { return 429 }), nil
+			case whole != 0:
+				return whole, `{"error":"no"}`, nil
+			}
+			return 200, `{"items":[{"index":{"_index":"shop","_id":"1","status":201,"_seq_no":7,"_primary_term":1} }]}`, nil
+		}}
+		g := group(t, e)
+		g.Begin(1)
+		w := wayOf(g, "1")
+		_, _ = w.Do(t.Context(), &upstream.Request{Method: "PUT", Target: []byte("/shop/_doc/1"), Body: []byte("{}")})
+		res, said, err := w.Received()
+		g.End()
+		g.Close()
+		switch {
+		case err != nil:
+			t.Error(err)
+		case whole != 0 && (said != nil || res.Status != whole):
+			t.Errorf("%d says %+v, of an earlier try", res.Status, said)
+		case whole != 0:
+		case said == nil, said.Numbers != es.ParseItem(res.Payload).Numbers, string(res.Payload) != `{"_index":"shop","_id":"1","_seq_no":7,"_primary_term":1}`:
+			t.Errorf("%s says %+v", res.Payload, said)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package es
 
 import (
+	"bytes"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +27,11 @@ type Item struct {
 	id       []byte // _id, as JSON
 	routing  []byte // _routing, as JSON
 	Result   []byte // result, of a write
+	Status   int    // status, of an item of a bulk; 0: it isn't there
+	Failure  []byte // error
+
+	// of the status, with its comma: where it stands
+	statusFrom, statusTo int
 }
 
 // ParseItem reads an Item in one pass, without copying anything. If the JSON breaks off, it reads the complete members.
@@ -43,8 +50,8 @@ func Results(answer []byte) iter.Seq2[[]byte, Item] {
 		all := itemsOf(answer)
 		for !all.IsObject() && all.Enter() {
 			action := all.Inner()
-			verb, it, ok := readResult(&action)
-			if !ok || !all.Leave(&action) || !yield(verb, it) {
+			it, ok := ReadResult(&action)
+			if !ok || !all.Leave(&action) || !yield(action.Name(), it) {
 				return
 			}
 		}
@@ -65,23 +72,34 @@ func itemsOf(answer []byte) jsontext.Scanner {
 	return jsontext.Scan(nil)
 }
 
-// readResult reads an item of an answer to a bulk: an action, and what became of it.
-func readResult(action *jsontext.Scanner) (verb []byte, it Item, ok bool) {
+// ReadResult reads an item of an answer to a bulk: an action, and what became of it. Then the Scanner is behind the action.
+func ReadResult(action *jsontext.Scanner) (it Item, ok bool) {
 	if !action.IsObject() || !action.Enter() {
-		return nil, it, false
+		return it, false
 	}
 	inner := action.Inner()
 	if !inner.IsObject() {
-		return nil, it, false
+		return it, false
 	}
 	it = parseItem(&inner)
-	return action.Name(), it, action.Leave(&inner)
+	return it, action.Leave(&inner)
+}
+
+// WithoutStatus is the JSON that the Item was read from, in the form of an answer to a single write: those have no status. It is in the
+// memory of that JSON, which is broken afterwards, unless something follows the status.
+func (it *Item) WithoutStatus(body []byte) []byte {
+	from, rest := it.statusFrom, bytes.TrimLeft(body[it.statusTo:], " \r\n\t")
+	if len(rest) != 1 {
+		return slices.Concat(body[:from], rest)
+	}
+	body[from] = '}'
+	return body[: from+1 : from+1]
 }
 
 // parseItem reads the members of an Item.
 func parseItem(s *jsontext.Scanner) (it Item) {
 	var seq, term bool
-	for s.Next() {
+	for before := -1; s.Next(); before = s.Comma {
 		value := s.Text()
 		switch string(s.Name()) {
 		case "_seq_no":
@@ -104,6 +122,16 @@ func parseItem(s *jsontext.Scanner) (it Item) {
 			it.typed = true
 		case "result":
 			it.Result = text(value)
+		case "error":
+			it.Failure = value
+		case "status":
+			n, _ := integer(value)
+			it.Status, it.statusFrom, it.statusTo = int(n), s.Key, s.End
+			if s.Comma >= 0 {
+				it.statusTo = s.Comma + 1
+			} else if before >= 0 {
+				it.statusFrom = before
+			}
 		case "found":
 			it.Found, it.Missing = string(value) == "true", string(value) == "false"
 		}
@@ -128,6 +156,9 @@ func (it *Item) Ref(likely doc.Ref) doc.Ref {
 	}
 	return likely
 }
+
+// HasID reports whether its id is this one.
+func (it *Item) HasID(id string) bool { return jsontext.IsText(it.id, id) }
 
 // IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
 // name is any, and so is a document without an id: the engine makes that.

@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/es"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -40,8 +41,8 @@ type Parker interface {
 	Park(w *Write, body []byte, n doc.Numbers, create bool) bool
 	// Waits is called before the write waits for something else.
 	Waits()
-	// Received is what came of the request.
-	Received() (*upstream.Response, error)
+	// Received is what came of the request, and what that says, if the Parker has read it; nil: it hasn't.
+	Received() (*upstream.Response, *es.Item, error)
 }
 
 // Guarded is the request with a body, in place of the revision n alone; the zero value is no guard. With create it makes a document only

@@ -46,6 +46,7 @@ type attempt struct {
 	policy       retry.Policy
 	began        time.Time
 	parked       bool            // the first try waits for its answer: see Parker
+	said         *es.Item        // in the answer to the last try; nil: nobody has read it yet
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
 	budgetLevel  int64           // what the leader's request held before the first try
 	conflict     *respond.Answer // the engine's last 409, for when trying ends
@@ -170,7 +171,9 @@ func (a *attempt) do(ctx context.Context) {
 func (a *attempt) try(ctx context.Context, n int) error {
 	if a.parked {
 		a.parked = false
-		res, err := delivery.Received(a.open[0].req.Parker.Received())
+		res, said, err := a.open[0].req.Parker.Received()
+		a.said = said
+		res, err = delivery.Received(res, err)
 		return a.handleAnswer(ctx, res, err)
 	}
 	if a.source != read {
@@ -243,7 +246,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.showInOutcome()
 	}
 	a.doubt.Send(&a.cur, body)
-	a.source, a.early = unread, false
+	a.source, a.early, a.said = unread, false, nil
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
 	if first.field() != "" {
 		a.mark()

@@ -113,8 +113,9 @@ func (p *parker) Park(w *outbound.Write, body []byte, n doc.Numbers, create bool
 	return true
 }
 
-func (p *parker) Received() (*upstream.Response, error) {
-	return p.engine.Do(context.WithoutCancel(p.ctx), &p.request)
+func (p *parker) Received() (*upstream.Response, *es.Item, error) {
+	res, err := p.engine.Do(context.WithoutCancel(p.ctx), &p.request)
+	return res, nil, err
 }
 
 // newWorld starts one whose rules come from YAML; none is the default rule.

@@ -221,7 +221,7 @@ func (s *Service) locateNew(ctx context.Context, c *change) {
 // handleSuccess gives every open change its answer: the write counts for all of them.
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
-	got := ack.Read(res, first.Target())
+	got := ack.Of(res, a.said, first.Target())
 	if got.Created {
 		a.s.locateNew(ctx, first)
 	}
