@@ -77,26 +77,26 @@ type item struct {
 	queued  bool                        // it waits for items of the same document
 	series  *session.Series             // of these items; nil: there are no others
 	done    bool                        // it has its result, or an error
-	work    *work                       // of one that package write has written; nil: that of no other
+	work    *work                       // while package write writes it
 	journal journal.Journal             // of the lock under which it is written; nil: there is none
 	wait    func() (bulk.Result, error) // of one that isn't guarded
 	res     bulk.Result
 	account outcome.Outcome
-	err     error // instead of res
+	wrote   session.Unanswered // of one that package write has written
+	err     error              // instead of res
 }
 
 // works are used by one bulk after the other: a work is large.
 type works [8]work
 
-// work is what the write of one item needs.
+// work is what the write of one item needs, until it ends.
 type work struct {
-	write  write.Request
-	op     api.Op
-	way    bulk.Way
-	room   budget.Account
-	answer *respond.Answer // holds the body of the item's result; nil: there is none
-	item   *item
-	wave   *wave // that the item is written in, if another goroutine goes on with it
+	write write.Request
+	op    api.Op
+	way   bulk.Way
+	room  budget.Account
+	item  *item
+	wave  *wave // that the item is written in, if another goroutine goes on with it
 }
 
 // Resume goes on with the item's write, whose answer is here.
@@ -631,7 +631,7 @@ func (it *item) mayPark() bool {
 // begin has package write write an item. It reports whether that has ended. With turns it may return before: then the item has to be
 // launched.
 func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended bool) {
-	b.leave(it)
+	it.wrote.NoteAnswer() // of a write before
 	it.work = b.newWork()
 	w := &it.work.write
 	// The account is its own: items are written at the same time, and each gives back what its tries have taken.
@@ -639,7 +639,7 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 	ended = true
 	defer func() {
 		if ended {
-			it.work.room.End()
+			b.leave(it)
 		}
 	}()
 	it.work.way.Open(&b.group, &it.Item, turns)
@@ -677,7 +677,7 @@ func (b *items) begin(ctx context.Context, it *item, turns *bulk.Turns) (ended b
 
 // end goes on with the write of an item whose answer is here, to its end.
 func (b *items) end(it *item) {
-	defer it.work.room.End()
+	defer b.leave(it)
 	a, err := b.i.Writes.Resume(&it.work.write)
 	b.note(it, a, err)
 }
@@ -693,7 +693,16 @@ func (b *items) note(it *item, a *respond.Answer, err error) {
 		b.denied.note(err, it.err)
 		return
 	}
-	it.res, it.work.answer = bulk.Result{Status: a.Status, Body: a.Body}, a
+	it.res = bulk.Result{Status: a.Status, Body: a.Body}
+}
+
+// leave ends the work on an item. It is cleared at once, while it is in the processor's caches. The answer isn't released: the result is in
+// its memory.
+func (b *items) leave(it *item) {
+	w := it.work
+	it.work, it.wrote = nil, w.write.TakeUnanswered()
+	w.room.End()
+	*w = work{} // what nobody uses holds no bodies
 }
 
 // denial is the answer to a bulk's items after the engine has refused the client's credentials for one of them. The engine isn't asked
@@ -825,27 +834,15 @@ func (b *items) appendItem(dst []byte, k int, account *outcome.Items, s *bulk.Su
 }
 
 // noteAnswers ends what the session holds for the items until they have their answer. It comes before that: a client that has its answer
-// may close the connection at once. But it comes after the answer is made: the results are void then.
+// may close the connection at once.
 func (b *items) noteAnswers() {
 	for k := range b.all {
-		b.leave(&b.all[k])
+		b.all[k].wrote.NoteAnswer()
 	}
 	for _, some := range b.works {
 		b.i.works.Put(some)
 	}
 	b.works = nil
-}
-
-// leave ends the work on an item, if it has any.
-func (b *items) leave(it *item) {
-	if w := it.work; w != nil {
-		b.i.Writes.NoteAnswer(&w.write)
-		if w.answer != nil {
-			w.answer.Release()
-		}
-		*w = work{} // what nobody uses holds no bodies
-		it.work = nil
-	}
 }
 
 // takeWorks makes room for the writes of the guarded items.

@@ -69,9 +69,9 @@ type Base struct {
 	StoredDiffers bool
 
 	claim      claim
-	joined     *Base         // another base that ends together with this one; nil: none
-	left       *leftRead     // see LeaveToEngine; nil: none
-	unanswered pendingAnswer // the write after its Commit, while its client has no answer yet
+	joined     *Base      // another base that ends together with this one; nil: none
+	left       *leftRead  // see LeaveToEngine; nil: none
+	unanswered Unanswered // the write after its Commit
 }
 
 // SeenSince reports whether the client has seen the base after a moment (by Store.Now).
@@ -121,8 +121,8 @@ type leftRead struct {
 	made   []byte  // what the part makes of the base; nil: not known
 }
 
-// pendingAnswer is an acknowledged write whose client has no answer yet.
-type pendingAnswer struct {
+// Unanswered is an acknowledged write whose client has no answer yet. The zero value is none.
+type Unanswered struct {
 	sh      *shard
 	attempt *repeat.Attempt
 }

@@ -45,7 +45,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
-		b.unanswered = pendingAnswer{c.sh, unanswered}
+		b.unanswered = Unanswered{c.sh, unanswered}
 	}
 	if renewed {
 		c.store.notes.DropIndex(c.key.Ref.Index, c.store.clock())
@@ -207,8 +207,21 @@ func (b *Base) Doubt() {
 // written: a client that left earlier may repeat the write, and a client that has its answer may close its connection at once. Without a
 // Commit before it, NoteAnswer does nothing.
 func (b *Base) NoteAnswer() {
-	if a := b.unanswered; a.attempt != nil {
-		b.unanswered = pendingAnswer{}
+	u := b.TakeUnanswered()
+	u.NoteAnswer()
+}
+
+// TakeUnanswered returns the committed write, whose NoteAnswer is to be called in place of that of b.
+func (b *Base) TakeUnanswered() Unanswered {
+	u := b.unanswered
+	b.unanswered = Unanswered{}
+	return u
+}
+
+// NoteAnswer is Base.NoteAnswer. A second call does nothing.
+func (u *Unanswered) NoteAnswer() {
+	if a := *u; a.attempt != nil {
+		*u = Unanswered{}
 		a.sh.mu.Lock()
 		defer a.sh.mu.Unlock()
 		a.attempt.Answer(a.sh.clock())

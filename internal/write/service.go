@@ -94,6 +94,9 @@ type Service struct {
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
 func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 
+// TakeUnanswered is for a Request that isn't kept until then: see session.Base.TakeUnanswered.
+func (r *Request) TakeUnanswered() session.Unanswered { return r.change.Base.TakeUnanswered() }
+
 // IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
 // pipelines, by a client with those credentials. The Service forgets the documents under the given names (decoded): they stand for other
 // indices now. Call it after the engine's answer and before the client's.
