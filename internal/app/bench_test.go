@@ -27,7 +27,7 @@ func answering(b *testing.B, body string) string {
 }
 
 // serving calls serve for each connection that comes to the address that it returns, and closes the connection afterwards.
-func serving(b *testing.B, serve func(c net.Conn)) string {
+func serving(b testing.TB, serve func(c net.Conn)) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -49,7 +49,7 @@ func serving(b *testing.B, serve func(c net.Conn)) string {
 }
 
 // behind starts a door in front of the engine, with all that an App has behind it or without, and connects to it.
-func behind(b *testing.B, engine string, guards bool) net.Conn {
+func behind(b testing.TB, engine string, guards bool) net.Conn {
 	a := running(b, configured(b, "", engine))
 	url := a.URL()
 	if !guards {
