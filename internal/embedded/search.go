@@ -176,10 +176,10 @@ func (c *call) searchBody(s *search) *Error {
 			s.sort, err = parseSort(kid)
 		case "_source":
 			s.filter, withSource = filterOf(kid), true
-		case "version":
-			s.version = kid.isTrue()
+		case "version": // the query is stronger
+			s.version = c.flag(kid.name, kid.isTrue())
 		case "seq_no_primary_term":
-			s.seqNo = kid.isTrue()
+			s.seqNo = c.flag(kid.name, kid.isTrue())
 		case "track_total_hits":
 			err = s.track(kid.text())
 		case "stored_fields":

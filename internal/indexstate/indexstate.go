@@ -209,6 +209,7 @@ type state[W comparable] struct {
 	blind     blindWriters[W]
 	writers   unforgotten[W]
 	searchers unforgotten[W] // those who have seen what isn't known
+	shown     unforgotten[W] // those of whom it counts when that was
 }
 
 // knowledge is what an owner knows of its index.
@@ -476,12 +477,31 @@ func (ix Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.max
 
 // HasSearched reports whether w has seen documents of the index of which nothing is known, or of one with an unknown name: "".
 func (ix Index[W]) HasSearched(w W, now int64) bool {
-	for _, seen := range [...]*state[W]{ix.state, ix.in.cell(ix.key.name), ix.in.Index("", Owner{}, now).state} {
+	for _, seen := range ix.places(now) {
 		if seen.searchers.has(w, now) {
 			return true
 		}
 	}
 	return false
+}
+
+// Shown notes that w is shown documents of the index now, and nobody knows which ones, or in which revisions.
+func (ix Index[W]) Shown(w W, now int64) { ix.shown.note(w, now, now+ix.in.maxAge) }
+
+// ShownSince reports whether w was shown such documents after a moment, or at it: of the index, or of one with an unknown name: "". It is
+// known for maxAge. Without anybody it is three loads.
+func (ix Index[W]) ShownSince(w W, moment, now int64) bool {
+	for _, seen := range ix.places(now) {
+		if seen.shown.has(w, moment+ix.in.maxAge-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// places are the states in which something may be noted of the index: its own, that from before it had one, and that of unknown names.
+func (ix Index[W]) places(now int64) [3]*state[W] {
+	return [...]*state[W]{ix.state, ix.in.cell(ix.key.name), ix.in.Index("", Owner{}, now).state}
 }
 
 // Traced notes a write of the owner, which comes from a network, and of which content shows whether its trace tells its base.

@@ -397,3 +397,26 @@ func TestTicketsThatMeetAreForgottenAndNotMixedUp(t *testing.T) {
 		t.Errorf("%d are known, and %d have another's", known, mixed)
 	}
 }
+
+// Who was shown what nobody knows is never forgotten, whatever others are shown: a yes may be wrong, a no never.
+func TestWhoWasShownTheUnknownIsNotForgotten(t *testing.T) {
+	in := New[int](1000)
+	in.Find("later", Owner{}, 0).Shown(1, 5) // before anything is known of the index
+	ix := in.Index("later", Owner{}, 6)
+	in.Index("", Owner{}, 6).Shown(2, 7) // in whichever index
+	for _, c := range []struct {
+		w      int
+		moment int64
+		want   bool
+	}{{1, 5, true}, {1, 6, false}, {2, 7, true}, {2, 8, false}, {3, 0, false}} {
+		if got := ix.ShownSince(c.w, c.moment, 10); got != c.want {
+			t.Errorf("%d since %d: %v", c.w, c.moment, got)
+		}
+	}
+	for w := range 2 * maxRecent {
+		ix.Shown(w+10, 20)
+	}
+	if !ix.ShownSince(10, 20, 30) || ix.ShownSince(2*maxRecent+9, 21, 30) {
+		t.Error("the first one is forgotten, or the last one was shown something later")
+	}
+}

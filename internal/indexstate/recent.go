@@ -89,8 +89,12 @@ func (n *unforgotten[W]) has(w W, now int64) bool {
 }
 
 func (n *unforgotten[W]) add(w W, now, age int64) {
-	if n.has(w, now+age-age/8) {
-		return
+	if !n.has(w, now+age-age/8) {
+		n.note(w, now, now+age)
 	}
-	n.recent.note(w, now, now+age, func(v struct{}) struct{} { return v }, func(w W, v *noted[struct{}]) { n.others.Note(w, v.until) })
+}
+
+// note is add for those of whom the moment counts.
+func (n *unforgotten[W]) note(w W, now, until int64) {
+	n.recent.note(w, now, until, func(v struct{}) struct{} { return v }, func(w W, v *noted[struct{}]) { n.others.Note(w, v.until) })
 }

@@ -1,7 +1,7 @@
 // Package intercept decides how each request goes on from the door: package watch looks at reads that can become bases, package
 // write carries out the writes that a rule takes, and everything else passes.
 //
-// It parses only bodies that it needs: for a request that no rule takes, it looks only at the request line.
+// It parses only bodies that it needs: for a request that no rule takes, it looks only at the request line, and at who sends it.
 package intercept
 
 import (
@@ -32,13 +32,11 @@ func (i *Interceptor) dispatch(r *request) bool {
 	case op.Kind == api.Other && op.Ambiguous && !reads(r.Head().Method):
 		i.unguarded(r, outcome.ReasonUnasked, func() (takers, error) { return i.guarding(), nil }, nil)
 		return true
-	case op.Kind == api.Other:
-		return false
 	case op.Kind == api.IndexAdmin:
 		i.changeIndices(r)
 		return true
-	case i.Rules.Mode() == rule.Off, op.Fragment && op.Kind.Read():
-		return false // of a read with a fragment it can't be account what it is of
+	case i.Rules.Mode() == rule.Off:
+		return false
 	case op.Kind.Write():
 		begun := time.Now()
 		taken := i.write(r)
@@ -48,7 +46,7 @@ func (i *Interceptor) dispatch(r *request) bool {
 		return taken
 	case op.Kind == api.IndexAuto:
 		return i.auto(r)
-	case op.Kind.Read():
+	case op.Kind.Read(), op.Kind == api.Other:
 		return r.reading.Serve(i.watcher, &r.Request)
 	case op.Kind == api.Bulk:
 		return i.many(r)

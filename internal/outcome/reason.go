@@ -9,7 +9,7 @@ const (
 	ReasonTooLarge   = "too_large"       // the body is over the limit up to which writes are held, or a bulk says too much of all its items
 	ReasonDataStream = "data_stream"     // the index backs a data stream, and no rule names it
 	ReasonNumbers    = "numbers"         // the base's body isn't known: guarded, not merged
-	ReasonUnclear    = "unclear"         // the client was shown another document than it wrote last: guarded, not merged
+	ReasonUnclear    = "unclear"         // the client may have been shown another document since: guarded, not merged
 	ReasonBlind      = "blind"           // the session writes what it hasn't read
 	ReasonExplicit   = "explicit"        // the client brought its own guard
 	ReasonBulk       = "bulk"            // a rule says that the items of a bulk go as they are

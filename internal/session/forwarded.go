@@ -160,16 +160,31 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	sh.note(e)
 }
 
-// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. If the document differs from the
-// thread's last sent body, the next write may be made from either. Its view only guards writes then, which aren't merged, until the thread
-// reads the document with its numbers: see Found. If the view were dropped instead, the next write would go unguarded.
+// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. source is what it has seen of it; nil:
+// that isn't known. If that differs from what the thread has read or sent, the next write may be made from either. What it has read or
+// sent only guards writes then, which aren't merged, until the thread reads the document with its numbers: see Found. If it were dropped
+// instead, the next write would go unguarded.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil || !sess.IsNamed() || !e.View.Set || len(e.Reads) > 0 || alike(e.View.SentBody.Bytes(), source) {
+	if e == nil || !sess.IsNamed() {
 		return
 	}
-	e.View.Contradiction = true
+	for i := range e.Reads {
+		r := &e.Reads[i]
+		r.Contradiction = r.Contradiction || !alike(r.Body.Bytes(), source)
+	}
+	v := &e.View
+	v.Contradiction = v.Contradiction || v.Set && !alike(v.SentBody.Bytes(), source)
+}
+
+// ShownUnknown notes that a named session was shown documents of the index, and nobody knows which ones, or in which revisions. index is ""
+// for any index. It is ReadUnnumbered for all that the session has read or written before.
+func (s *Store) ShownUnknown(sess Session, index string) {
+	if sess.IsNamed() && !s.dryRun {
+		now := s.clock()
+		s.find(index, sess.Credentials(), now).Shown(sess.Bare(), now)
+	}
 }
 
 // alike reports whether two documents differ in white space at most: a client may have asked for an indented answer.

@@ -24,8 +24,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	}
 	t.fillBase(b)
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
-		b.Doubtful = c.Doubt // the client names the view, so contradictory answers don't count
-		b.StoredDiffers, b.Unclear = c.Difference && c.Answer.Known(), false
+		b.Doubtful, b.StoredDiffers = c.Doubt, c.Difference && c.Answer.Known()
 	}
 	if !t.s.dryRun {
 		t.takeFrom(e, d, b)
@@ -153,7 +152,8 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
-	b.Doubtful, b.StoredDiffers = c.Doubt || c.Contradiction || t.hasChangedSince(c.At), c.Difference
-	b.Unclear = c.Contradiction && !c.Doubt
+	unclear := t.isUnclear(c)
+	b.Doubtful, b.StoredDiffers = c.Doubt || unclear || t.hasChangedSince(c.At), c.Difference
+	b.Unclear = unclear && !c.Doubt
 	t.count(b.Kind)
 }

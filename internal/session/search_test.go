@@ -84,3 +84,46 @@ func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 		t.Error("it is known for longer than a day")
 	}
 }
+
+// Of an answer that nobody could read, only its client knows what it has shown: all of the index, or of any.
+func TestWhatIsKnownFromBeforeAnUnknownAnswerIsAGuardAlone(t *testing.T) {
+	for _, index := range []string{ref.Index, ""} {
+		s, c := newTest(t)
+		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+		c.advance(1)
+		s.ShownUnknown(pool, index) // is many threads
+		s.ShownUnknown(one, "another")
+		is := func(k Kind, n int64, unclear bool) Base {
+			t.Helper()
+			b := take(t, s, one, `{"a":2}`)
+			if want(t, b, k, n); b.Unclear != unclear || b.Doubtful != unclear {
+				t.Errorf("unclear %v, doubtful %v", b.Unclear, b.Doubtful)
+			}
+			return b
+		}
+		b := is(KindRead, 5, false)
+		b.Release()
+		s.ShownUnknown(one, index)
+		for range 2 {
+			b = is(KindRead, 5, true)
+			b.Release()
+			c.advance(1)
+		}
+		b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
+		if want(t, b, KindRead, 5); b.Doubtful {
+			t.Error("who names it means it")
+		}
+		b.Release()
+		commit(is(KindRead, 5, true), 6, `{"a":2}`)
+		b = is(KindView, 6, false) // which it has seen after that
+		b.Release()
+		c.advance(1)
+		s.ShownUnknown(one, index)
+		b = is(KindView, 6, true)
+		b.Release()
+		c.advance(1)
+		s.Read(one, ref, rev(9, `{"a":9}`), s.Epoch())
+		b = is(KindRead, 9, false)
+		b.Release()
+	}
+}

@@ -60,6 +60,12 @@ func (t *selection) hasChangedSince(moment int64) bool {
 	return t.threaded && t.s.changers.Since(t.thread, moment)
 }
 
+// isUnclear reports whether an answer without numbers has shown the client something else after the base of c, which it may have written
+// from instead. If it names its base, it has not.
+func (t *selection) isUnclear(c *claim) bool {
+	return !t.Explicit.Known() && (c.Contradiction || t.Named && t.ix.ShownSince(t.k.Session.Bare(), c.At, t.now))
+}
+
 func (t *selection) count(k Kind) {
 	if !t.s.dryRun {
 		t.sh.taken[k]++

@@ -578,8 +578,20 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
 	b := take(t, s, one, `{"a":2}`)
+	if want(t, b, KindRead, 5); !b.Doubtful || !b.Unclear {
+		t.Fatal("it may have been written from what was shown after the read")
+	}
+	b.Release()
+	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
 	if want(t, b, KindRead, 5); b.Doubtful {
-		t.Fatal("what was read is what is written from")
+		t.Fatal("who names it means it")
+	}
+	b.Release()
+	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
+	s.ReadUnnumbered(one, ref, []byte(`{"a": 1}`))
+	b = take(t, s, one, `{"a":2}`)
+	if want(t, b, KindRead, 5); b.Doubtful {
+		t.Fatal("it was shown what it had read")
 	}
 	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(5)})
 	s.ReadUnnumbered(one, ref, []byte(`{ "a" : 2 }`)) // what it sent

@@ -129,6 +129,8 @@ type Sight struct {
 	Order   uint64 // its place among all reads and writes of the shard
 	At      int64  // when it was seen
 	Doubt   bool   // a write with this base has an unknown result; in a named session, and the client hasn't read the revision since
+
+	Contradiction bool // a later answer without numbers has shown the client another document
 }
 
 // Read stands for all outstanding, unreserved reads of one revision. Its Order is that of the first of these reads, and its At is that of
@@ -167,8 +169,7 @@ type View struct {
 	FromNothing bool // the write was made by a client that had found no document
 	Unread      bool // the write was made by a client that hasn't looked: a job that only writes misses nothing if the view is forgotten
 
-	Contradiction bool // a later answer without numbers has shown the client another document
-	Failure       bool // after that, a write with this base has failed
+	Failure bool // after its Contradiction, a write with this base has failed
 }
 
 // IsRefused reports whether the client was shown another document than it wrote, and a write was then refused that had the view as its

@@ -31,7 +31,8 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	r.Count++
 	r.Spent = false
 	if named {
-		r.Count, r.Order, r.Doubt = 1, m.Order, false // in an inferred session another client may have made the read
+		r.Count, r.Order = 1, m.Order
+		r.Doubt, r.Contradiction = false, false // in an inferred session another client may have made the read
 	}
 	r.Version = cmp.Or(rev.Version, r.Version)
 	switch was := r.Body; {

@@ -54,8 +54,9 @@ func (d *Document) readOne(status int, answer []byte) {
 // MaxDocuments is how many documents of one multi-get are remembered or stamped at most: of an answer with more, none is.
 const MaxDocuments = 10_000
 
-// several are the documents in the answer to a multi-get that were asked for whole, in their order: the answer doesn't repeat
-// their routing. There are none where the answer doesn't fit the question. few is false where there are more than are looked at.
+// several are the documents in the answer to a multi-get, in their order: the answer doesn't repeat their routing. Of one that wasn't
+// asked for whole it isn't known that it is absent, either. There are none where the answer doesn't fit the question. few is false where
+// there are more than are looked at.
 func several(op *api.Op, routing string, requestBody, answer []byte) (documents []Document, few bool) {
 	var parts [][]byte
 	for part := range es.Elements(answer, "docs") {
@@ -75,9 +76,9 @@ func several(op *api.Op, routing string, requestBody, answer []byte) (documents 
 		id := d.Ref.ID
 		d.name = d.Ref.Index
 		d.read(answer, parts[n-1])
-		d.whole, d.absent = d.Found && d.Source != nil, d.Missing || d.noIndex
+		d.whole, d.absent = whole && d.Found && d.Source != nil, whole && (d.Missing || d.noIndex)
 		d.elsewhere = usual.Ref.Index != "" && d.name != usual.Ref.Index
-		if whole && d.ID() == id {
+		if d.ID() == id {
 			documents = append(documents, d)
 		}
 	}

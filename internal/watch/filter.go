@@ -11,6 +11,7 @@ import (
 type filter struct {
 	hit  func(hit []byte) []byte // what stands in place of a hit
 	head func(head []byte)       // is called with what stands before the hits; nil: nobody looks
+	rest func(piece []byte)      // is called with the pieces of what isn't taken out as a hit; nil: nobody looks
 
 	room  *budget.Account // for what is held back
 	stage stage
@@ -42,13 +43,15 @@ const (
 // change is for proxy.ForwardOptions.
 func (f *filter) change(p []byte, last bool) []byte {
 	if f.stage == behindHits && len(f.in) == 0 {
+		f.look(p)
 		return p
 	}
 	if f.out = f.out[:0]; !f.hold(p) {
 		f.stage = behindHits
-		f.out = append(f.out, f.in...)
+		f.pass(f.in)
 		f.in = nil
-		return append(f.out, p...)
+		f.pass(p)
+		return f.out
 	}
 	n := 0
 	if f.stage == beforeHits {
@@ -61,10 +64,23 @@ func (f *filter) change(p []byte, last bool) []byte {
 		}
 	}
 	if f.stage == behindHits || last {
-		f.out, n = append(f.out, f.in[n:]...), len(f.in)
+		f.pass(f.in[n:])
+		n = len(f.in)
 	}
 	f.drop(n)
 	return f.out
+}
+
+// pass puts a piece out as it is.
+func (f *filter) pass(piece []byte) {
+	f.look(piece)
+	f.out = append(f.out, piece...)
+}
+
+func (f *filter) look(piece []byte) {
+	if f.rest != nil {
+		f.rest(piece)
+	}
 }
 
 // drop takes what is dealt with off the beginning of in. While a large hit comes, that is nothing, and nothing is moved: to move all of the
@@ -98,7 +114,7 @@ func (f *filter) begin() (n int) {
 	if n > 0 && f.head != nil {
 		f.head(f.in[:n])
 	}
-	f.out = append(f.out, f.in[:n]...)
+	f.pass(f.in[:n])
 	return n
 }
 

@@ -116,3 +116,29 @@ func TestALargeHitIsNotMovedWithEachPiece(t *testing.T) {
 		}
 	}
 }
+
+// Whatever isn't taken out as a hit is looked at, however it comes.
+func TestDocumentsBesideTheHitsAreSeenHoweverTheyCome(t *testing.T) {
+	for answer, want := range map[string]int{
+		`{"took":1,"hits":{"hits":[{"_source":{"_source":1}}, {"_source":{}}]}}`:                               0,
+		`{"suggest":{"_source":{}},"hits":{"hits":[{"_source":{}}]},"aggregations":{"a":{"_source":{"b":1}}}}`: 2,
+		`{"hits":{"hits":[]},"aggregations":{"by_source":{"value":"_source"}}}`:                                1,
+		`{"hits":{"hits":[1,{"_source":{}}]}}`:                                                                 1,
+		`{"responses":[{"hits":{"hits":[{"_source":{}},{"_source":{}}]}},{"hits":{"hits":[{"_source":{}}]}}]}`: 3,
+	} {
+		for size := 1; size <= len(answer); size++ {
+			var s seeker
+			n := 0
+			f := filter{hit: func(hit []byte) []byte { return hit }, rest: func(piece []byte) { n += s.count(piece) }}
+			var out []byte
+			for rest := answer; rest != ""; {
+				piece := rest[:min(size, len(rest))]
+				rest = rest[len(piece):]
+				out = append(out, f.change([]byte(piece), rest == "")...)
+			}
+			if n != want || string(out) != answer {
+				t.Errorf("in pieces of %d: %d documents in %s", size, n, out)
+			}
+		}
+	}
+}

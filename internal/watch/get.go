@@ -54,10 +54,10 @@ func (rd *Reading) get() bool {
 }
 
 // watchesOne reports whether there is anything to be seen in a read of one document. Of a part of one there is nothing, but where
-// its client may be shown all of it in a form that isn't known.
+// its client may be shown all of it in a form that isn't known, or names its session.
 func (rd *Reading) watchesOne(mode rule.Mode, part bool) bool {
 	op, c := rd.r.Op(), &rd.choice
-	if part && (op.Head || mode == rule.Off || !hidesRevision(op.Query)) {
+	if part && (op.Head || mode == rule.Off || hidesDocument(op) || !hidesRevision(op.Query) && !rd.named()) {
 		return false
 	}
 	return c.open || mode != rule.Off && (c.rule.Session || c.rule.IfMatch)
@@ -119,6 +119,8 @@ func (rd *Reading) rememberCopy() {
 		d.readOne(rd.copy.Status, body)
 	} else if d.Numbers = rd.copy.numbers; d.Known() { // what was read before is not its base
 		d.Numbered, d.whole = true, true
+	} else if rd.copy.Status == http.StatusOK {
+		rd.showOne(d)
 	}
 	d.watches = rd.choice.rule
 	rd.remember(d)
@@ -127,8 +129,10 @@ func (rd *Reading) rememberCopy() {
 // remember notes in the client's session the document that it saw, if a rule asks for that, and the client still waits: an answer that
 // its client never sees is no base. A stamped document is remembered for any client that brings the stamp back.
 func (rd *Reading) remember(d *Document) {
-	if !rd.remembers(d.watches) && !(d.stamper != nil && d.stamper.FromStamp && d.whole) {
-		return
+	if !rd.remembers(d.watches) {
+		if rd.show(d); d.stamper == nil || !d.stamper.FromStamp || !d.whole {
+			return
+		}
 	}
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
@@ -145,6 +149,8 @@ func (rd *Reading) remember(d *Document) {
 		d.stale = rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch) || d.stale
 	case d.whole && d.Numbered:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
+	default:
+		rd.show(d)
 	}
 }
 
@@ -280,11 +286,7 @@ func (rd *Reading) watchStatus() bool {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
 			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
-			ref, maybe := rd.homes(d)
-			if rd.w.Sessions.ReadUnknown(rd.client.Session, ref); maybe != "" {
-				ref.Routing = maybe
-				rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
-			}
+			rd.showOne(d)
 		}
 		return nil
 	}}

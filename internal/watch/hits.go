@@ -45,25 +45,13 @@ const smallPage = 20
 
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.
 func (rd *Reading) watchHits(f *searchPlan) {
-	var o proxy.ForwardOptions
-	more, query := added{numbers: !f.numbered, version: !f.versioned}, rd.r.Op().Query
-	o.Target = append(append(o.Target, rd.r.Op().Path...), '?')
-	for _, part := range []struct {
-		wanted bool
-		text   string
-	}{{len(query) > 0, string(query)}, {more.numbers, "seq_no_primary_term=true"}, {more.version, "version=true"}} {
-		if part.wanted {
-			if o.Target[len(o.Target)-1] != '?' {
-				o.Target = append(o.Target, '&')
-			}
-			o.Target = append(o.Target, part.text...)
-		}
-	}
+	more := added{numbers: !f.numbered, version: !f.versioned}
+	o := proxy.ForwardOptions{Target: append(append(append([]byte(nil), rd.r.Op().Path...), '?'), more.query(rd.r.Op().Query)...)}
 	name := ""
 	if api.OneIndex(f.target.Index) {
 		name = f.target.Index
 	}
-	_, scrolls := uri.Param(query, "scroll")
+	_, scrolls := uri.Param(rd.r.Op().Query, "scroll")
 	rd.settleFirst(f.target.Index)
 	rd.forwardHits(o, name, more, scrolls)
 }
@@ -78,13 +66,15 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		if !looked {
 			looked, left = true, rd.clientLeft()
 		}
-		if d := readHit(hit, hit, name); d.whole && d.Numbered && !left {
-			if rules.find(rd, name, d.Index); rd.remembers(rules.watches) {
-				rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
-			}
+		if !left {
+			rd.find(&rules, name, hit)
 		}
 		return more.without(hit)
 	}}
+	if rd.named() {
+		var s seeker
+		take.rest = func(p []byte) { rd.showRest(s.count(p)) }
+	}
 	if scrolls {
 		take.head = func(head []byte) {
 			if id := gjson.GetBytes(head, "_scroll_id"); id.Str != "" { // of a JSON that isn't whole, which gjson takes
@@ -98,7 +88,9 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 	usable := false
 	o.OnHead = func(h *wire.Head, _ []byte) []wire.Field {
 		rd.copy.Head(h, nil)
-		usable = rd.copy.usable && !rd.copy.gzip && h.Status == http.StatusOK
+		if usable = rd.copy.usable && !rd.copy.gzip && h.Status == http.StatusOK; !usable && h.Status == http.StatusOK {
+			rd.showUnknown()
+		}
 		return nil
 	}
 	o.Change = func(p []byte, last bool) []byte {
@@ -108,6 +100,23 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		return p
 	}
 	rd.r.Pass(o)
+}
+
+// find remembers a hit of a search that finds the numbers of its hits.
+func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
+	d := readHit(hit, hit, name)
+	if !d.whole {
+		rd.showRest(sources(hit))
+		return
+	}
+	if rules.find(rd, name, d.Index); d.Numbered && rd.remembers(rules.watches) {
+		rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
+	} else {
+		rd.show(d)
+	}
+	if rd.named() {
+		rd.showRest(sources(hit) - d.sources())
+	}
 }
 
 // scroll remembers the hits of a scroll's later page. Its first request has decided what they are like.
@@ -137,6 +146,27 @@ func (rd *Reading) scroll() bool {
 	}
 	rd.forwardHits(proxy.ForwardOptions{}, "", more, true)
 	return true
+}
+
+// query is a search's query with what is added. What the client says of that itself is left out: it says no.
+func (a added) query(query []byte) []byte {
+	query = append([]byte(nil), query...)
+	for _, part := range [...]struct {
+		wanted bool
+		name   string
+	}{{a.numbers, "seq_no_primary_term"}, {a.version, "version"}} {
+		if !part.wanted {
+			continue
+		}
+		if _, given := uri.Param(query, part.name); given {
+			query = uri.Without(nil, query, part.name)
+		}
+		if len(query) > 0 {
+			query = append(query, '&')
+		}
+		query = append(append(query, part.name...), "=true"...)
+	}
+	return query
 }
 
 // without takes what was added out of a hit, in place, with the white space before it, every other byte kept.

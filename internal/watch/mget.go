@@ -54,8 +54,12 @@ func (rd *Reading) stampsNone(q *requestBody) bool {
 func (rd *Reading) forwardCopied(whole func(answer []byte)) {
 	rd.begin(rd.r.Op().Kind == api.Mget)
 	rd.copy.Whole = func() {
-		if answer, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusOK {
+		switch answer, ok := rd.copy.Body(); {
+		case rd.copy.Status != http.StatusOK:
+		case ok:
 			whole(answer)
+		default:
+			rd.showUnknown()
 		}
 	}
 	rd.r.Pass(proxy.ForwardOptions{OnHead: rd.copy.Head, Copy: rd.copy.Copy, Last: rd.copy.Last})
@@ -65,6 +69,8 @@ func (rd *Reading) forwardCopied(whole func(answer []byte)) {
 func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, stamps bool) {
 	text, ok := q.text(rd.w.MaxBody)
 	documents, few := several(rd.r.Op(), routing, text, answer)
+	rest := sources(answer)
+	defer func() { rd.showRest(rest) }()
 	if !ok || !few {
 		rd.stamps.skip(outcome.ReasonTooLarge)
 		return
@@ -82,6 +88,7 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 		d.watches = f.watches
 		rd.remember(d)
 		rd.stamp(d)
+		rest -= d.sources()
 	}
 }
 

@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 
+	"optimist/internal/api"
 	"optimist/internal/glob"
 	"optimist/internal/uri"
 )
@@ -37,6 +38,13 @@ func asksForForm(query []byte) bool {
 		}
 	}
 	return false
+}
+
+// hidesDocument reports whether the read of one document shows nothing of it.
+func hidesDocument(op *api.Op) bool {
+	v, _ := uri.Param(op.Query, "_source")
+	_, stored := uri.Param(op.Query, "stored_fields")
+	return op.Kind == api.Get && string(v) == "false" && !stored
 }
 
 // hidesRevision reports whether a partial read is so by its form alone: its client may see all of the document, but nothing here

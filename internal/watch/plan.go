@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 
@@ -15,6 +14,7 @@ import (
 type searchPlan struct {
 	requestBody
 	target rule.Target
+	query  []byte
 	// watches has its hits remembered, stamps has them stamped.
 	watches, stamps bool
 	// The client asks itself for the numbers, or for the version.
@@ -32,16 +32,22 @@ func (f *searchPlan) judge(text []byte) {
 	}
 	whole := wholeHits(text)
 	f.watches, f.stamps = f.watches && whole, f.stamps && whole
-	f.numbered = f.numbered || bytes.Contains(text, []byte("seq_no_primary_term"))
-	f.versioned = f.versioned || bytes.Contains(text, []byte(`"version"`)) || bytes.IndexByte(text, '\\') >= 0
+	f.numbered, f.versioned = isOn(gjson.GetBytes(text, "seq_no_primary_term")), isOn(gjson.GetBytes(text, "version"))
+	f.judgeQuery()
 }
 
+// isOn reports whether a switch is on, as the engines read it: they take a text for it, too.
+func isOn(v gjson.Result) bool { return v.Type == gjson.True || v.Str == "true" }
+
 // judgeQuery does the same by the query, which is stronger.
-func (f *searchPlan) judgeQuery(query []byte) {
-	_, numbered := uri.Param(query, "seq_no_primary_term")
-	_, versioned := uri.Param(query, "version")
-	f.numbered, f.versioned = f.numbered || numbered, f.versioned || versioned
-	if v, given := uri.Param(query, "size"); given {
+func (f *searchPlan) judgeQuery() {
+	for name, on := range map[string]*bool{"seq_no_primary_term": &f.numbered, "version": &f.versioned} {
+		if v, given := uri.Param(f.query, name); given {
+			v, err := uri.DecodeValue(nil, v)
+			*on = err == nil && (len(v) == 0 || string(v) == "true")
+		}
+	}
+	if v, given := uri.Param(f.query, "size"); given {
 		n, err := strconv.ParseInt(string(v), 10, 64)
 		if f.size = n; err != nil {
 			f.size = math.MaxInt64 // whatever it is

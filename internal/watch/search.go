@@ -16,9 +16,9 @@ import (
 // upstream, and taken out of the answer again where the client didn't ask. Searches that give less than documents are left alone.
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
-	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}}
+	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query}
 	if Partial(op.Query) || !rd.plan(&f) {
-		return rd.showHits()
+		return false
 	}
 	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
 		return false
@@ -30,14 +30,14 @@ func (rd *Reading) search() bool {
 	if known {
 		f.judge(text)
 	}
-	f.judgeQuery(op.Query)
+	f.judgeQuery()
 	switch _, scrolls := uri.Param(op.Query, "scroll"); {
 	case f.stamps && !scrolls: // the pages of a scroll pass elsewhere, and would have no stamps
 		rd.searchNumbered(&f)
 	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
-		return rd.showHits()
+		return false
 	}
 	return true
 }
@@ -55,15 +55,9 @@ func (rd *Reading) plan(f *searchPlan) bool {
 
 // searchNumbered sends the search upstream so that its hits have their numbers, and answers it.
 func (rd *Reading) searchNumbered(f *searchPlan) {
-	query := append([]byte(nil), rd.r.Op().Query...)
-	if !f.numbered {
-		if len(query) > 0 {
-			query = append(query, '&')
-		}
-		query = append(query, "seq_no_primary_term=true"...)
-	}
+	more := added{numbers: !f.numbered}
 	rd.begin(false)
-	res, err := rd.askForAll(query)
+	res, err := rd.askForAll(more.query(rd.r.Op().Query))
 	switch {
 	case errors.Is(err, upstream.ErrTooLarge) && !f.stamps:
 		rd.forwardSearch()
@@ -92,7 +86,7 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 
 // forwardSearch forwards the search as its client put it.
 func (rd *Reading) forwardSearch() {
-	if !rd.showHits() {
+	if !rd.unwatched() {
 		rd.r.Pass(proxy.ForwardOptions{})
 	}
 }
@@ -104,48 +98,17 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 		name = f.target.Index
 	}
 	var rules rulesOf
+	rest := sources(answer)
 	for d := range hits(answer, name) {
 		rules.find(rd, name, d.Index)
 		d.watches, d.stamper = rules.watches, rules.stamper
 		if f.watches {
 			rd.remember(d)
-		} else if c := rd.r.Client(); c.Known && c.Session.IsNamed() {
+		} else {
 			rd.show(d)
 		}
 		rd.stamp(d)
+		rest -= d.sources()
 	}
-}
-
-// showHits looks at the answer to a search that isn't watched, of a client that names its session: what it finds may be what the
-// session writes from next. Nothing of the answer changes, and nothing waits for it.
-func (rd *Reading) showHits() bool {
-	client := rd.r.Client()
-	if rd.w.Rules.Mode() == rule.Off || !client.Known || !client.Session.IsNamed() || client.Signed || client.Bound ||
-		asksForPart(rd.r.Op().Query) {
-		return false
-	}
-	// Of what can't be read it isn't known that a part is asked for: it may be whole documents that the client is shown.
-	q := requestBodyOf(rd.r, rd.w.MaxBody)
-	if text, known := q.early(); known && !wholeHits(text) {
-		return false
-	}
-	rd.forwardCopied(func(answer []byte) {
-		if text, ok := q.text(rd.w.MaxBody); ok && !wholeHits(text) {
-			return
-		}
-		for d := range hits(answer, "") {
-			rd.show(d)
-		}
-	})
-	return true
-}
-
-// show notes a hit of a search that isn't watched, of a client that names its session.
-func (rd *Reading) show(d *Document) {
-	sess, unrouted := rd.r.Client().Session, d.Ref
-	unrouted.Routing = ""
-	rd.w.Sessions.ReadUnnumbered(sess, unrouted, d.Source)
-	if d.Ref.Routing != "" { // which an alias may have given
-		rd.w.Sessions.ReadUnnumbered(sess, d.Ref, d.Source)
-	}
+	rd.showRest(rest)
 }

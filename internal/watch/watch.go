@@ -11,12 +11,24 @@ import (
 	"optimist/internal/client"
 )
 
-// Serve looks at a read, and reports false where it is to be forwarded as it is.
+// Serve looks at a request that writes nothing, and reports false where it is to be forwarded as it is.
 func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
+	if !r.Op().Kind.Read() && !r.Op().MayShow(r.Head().Method) {
+		return false
+	}
 	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
 	rd.choice, rd.stamps, rd.questions = choice{}, stamps{}, questions{}
 	defer rd.end()
-	switch r.Op().Kind {
+	return rd.watched() || rd.unwatched()
+}
+
+// watched looks at a read that can be a base. It reports false, and has forwarded nothing, where nothing of it can be. Of a read with a
+// fragment it can't be told what it is of.
+func (rd *Reading) watched() bool {
+	if rd.r.Op().Fragment {
+		return false
+	}
+	switch rd.r.Op().Kind {
 	case api.Get, api.Source:
 		return rd.get()
 	case api.Mget:

@@ -1,0 +1,38 @@
+package api
+
+import "bytes"
+
+// silent are the endpoints whose answers show no documents that are stored: they count them, or tell of the cluster, its indices and its
+// settings. An endpoint that isn't here may be one that engines have got since.
+var silent = map[string]bool{
+	"_alias": true, "_aliases": true, "_analyze": true, "_cache": true, "_cat": true, "_close": true, "_cluster": true,
+	"_component_template": true, "_count": true, "_data_stream": true, "_field_caps": true, "_flush": true, "_forcemerge": true,
+	"_health_report": true, "_ilm": true, "_index_template": true, "_info": true, "_ingest": true, "_license": true, "_mapping": true,
+	"_mappings": true, "_nodes": true, "_open": true, "_pit": true, "_recovery": true, "_refresh": true, "_remote": true, "_resolve": true,
+	"_rollover": true, "_scripts": true, "_search_shards": true, "_security": true, "_segments": true, "_settings": true,
+	"_shard_stores": true, "_slm": true, "_snapshot": true, "_stats": true, "_tasks": true, "_template": true, "_validate": true,
+	"_xpack": true,
+}
+
+// MayShow reports whether the answer to the request may show documents that are stored, or parts of them. It is false for a request that
+// writes: what its answer shows counts with the write.
+func (op *Op) MayShow(method []byte) bool {
+	switch {
+	case op.Head || !methodOf(method).in(mGET|mPOST) && methodOf(method) != 0:
+		return false
+	case op.Kind != Other:
+		return op.Kind.Read()
+	}
+	var segs [5][]byte
+	switch n := split(bytes.TrimPrefix(op.told(), []byte("/")), &segs); {
+	case n == 0: // nobody knows what it is
+		return true
+	case len(segs[0]) > 0 && segs[0][0] == '_':
+		return !silent[string(segs[0])]
+	case n == 1: // the cluster, or an index
+		return false
+	case n == 3 && string(segs[1]) == "_search" && string(segs[2]) == "point_in_time":
+		return false
+	}
+	return !silent[string(segs[1])]
+}

@@ -1,0 +1,26 @@
+package api
+
+import (
+	"bytes"
+	"testing"
+)
+
+// What engines get in later versions may show documents: only what is known to show none shows none.
+func TestRequestsMayShowDocumentsUnlessTheyAreKnownNotTo(t *testing.T) {
+	for request, want := range map[string]bool{
+		"GET /shop/_doc/1": true, "POST /shop/_search": true, "POST /_mget": true, "POST /_search/scroll": true, "POST /shop/_msearch": true,
+		"POST /_msearch": true, "POST /shop/_search/template": true, "POST /shop/_explain/1": true, "GET /shop/_termvectors/1": true,
+		"POST /_plugins/_sql": true, "POST /_sql": true, "POST /_query": true, "GET /shop/_new": true, "GET /_new/a/b/c/d/e": true,
+		"SEARCH /shop": false, "SEARCH /shop/_new": true,
+		"HEAD /shop/_doc/1": false, "PUT /shop/_doc/1": false, "DELETE /_search/scroll": false, "POST /_bulk": false, "POST /shop/_update/1": false,
+		"GET /": false, "GET /shop": false, "POST /shop/_count": false, "GET /_count": false, "GET /_cluster/health": false,
+		"GET /_cat/indices": false, "POST /shop/_refresh": false, "GET /shop/_mapping/field/a": false, "POST /shop/_analyze": false,
+		"POST /shop/_validate/query": false, "POST /shop/_search/point_in_time": false, "GET /_nodes/http": false,
+	} {
+		method, target, _ := bytes.Cut([]byte(request), []byte(" "))
+		var op Op
+		if Parse(method, target, &op); op.MayShow(method) != want {
+			t.Errorf("%s: not %v", request, want)
+		}
+	}
+}

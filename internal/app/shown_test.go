@@ -1,0 +1,208 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"optimist/internal/enginetest"
+)
+
+// ledger is a world in which session a has written /shop/_doc/1, and others after it.
+type ledger struct {
+	*world
+}
+
+// others are what engines answer to requests that the embedded one doesn't know.
+var others = map[string]string{
+	"/shop/_msearch":         `{"responses":[{"hits":{"hits":[{"_index":"shop","_id":"1","_source":{"log":["a","b"]}}]}}]}`,
+	"/_msearch":              `{"responses":[]}`,
+	"/shop/_search/template": `{"hits":{"hits":[{"_index":"shop","_id":"1","_source":{"log":["a","b"]}}]}}`,
+	"/shop/_explain/1":       `{"get":{"_source":{"log":["a","b"]}}}`,
+	"/shop/_termvectors/1":   `{"term_vectors":{}}`,
+	"/_plugins/_sql":         `{"datarows":[["a"]]}`,
+	"/shop/_new_in_2031":     `{}`,
+	"/shop/_refused":         ``,
+	"/shop/_analyze":         `{"tokens":[]}`,
+	"/shop/_field_caps":      `{"fields":{}}`,
+	"/_cat/indices":          `[]`,
+}
+
+func newLedger(t *testing.T, rules string) *ledger {
+	t.Helper()
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		found := `{"_index":"shop","_id":"1","_source":{"log":["a","b"]}}`
+		answer, ok := others[r.URL.Path]
+		around := r.URL.Query().Get("preference")
+		switch {
+		case r.Header.Get("Accept") == "application/yaml" || strings.Contains(r.URL.RawQuery, "format=yaml"):
+			answer, ok = "---\nhits:\n  hits:\n  - _source:\n      log: [a, b]\n", true
+			w.Header().Set("Content-Type", "application/yaml")
+		case around != "": // documents elsewhere than among the hits
+			answer, ok = `{"hits":{"hits":[]},"aggregations":{"t":{"hits":{"hits":[`+found+`]}}}}`, true
+			if around == "before" {
+				answer = `{"suggest":[` + found + `],"hits":{"hits":[]}}`
+			}
+			if around == "inner" {
+				answer = `{"hits":{"hits":[{"_index":"shop","_id":"2","_seq_no":0,"_primary_term":1,"_source":{},"inner_hits":` + found + `}]}}`
+			}
+			fallthrough
+		default:
+			w.Header().Set("Content-Type", "application/json")
+		}
+		if !ok {
+			w.Header().Del("Content-Type")
+			return false
+		}
+		if r.URL.Path == "/shop/_refused" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, answer)
+		return true
+	})
+	l := &ledger{newWorldOn(t, rules, Identity{}, engine)}
+	l.put("/shop/_doc/2?refresh=true", `{"log":[]}`)
+	l.put(doc1, `{"log":[]}`)
+	l.as("a", "GET", doc1, "")
+	l.wants(l.as("a", "PUT", doc1, `{"log":["a"]}`), 200, "guarded;attempts=1;base=session")
+	l.put(doc1+"?refresh=true", `{"log":["a","b"]}`)
+	return l
+}
+
+func (l *ledger) as(who, method, target, body string, fields ...string) answer {
+	l.t.Helper()
+	return l.ask(l.proxied, method, target, body, append(fields, "Optimist-Session", who)...)
+}
+
+// A client that names its session may write from whatever an answer has shown it. Counted from what it had seen before, the change of
+// others would be in its write once more.
+func TestWhatANamedSessionIsShownUnwatchedIsNotMergedFromBefore(t *testing.T) {
+	for name, c := range map[string]struct{ method, target, body, field, value string }{
+		"several searches":        {"POST", "/shop/_msearch", "{}\n{}\n", "", ""},
+		"searches anywhere":       {"POST", "/_msearch", "{}\n{}\n", "", ""},
+		"a template":              {"POST", "/shop/_search/template", `{}`, "", ""},
+		"an explanation":          {"POST", "/shop/_explain/1", `{}`, "", ""},
+		"terms":                   {"GET", "/shop/_termvectors/1", ``, "", ""},
+		"SQL":                     {"POST", "/_plugins/_sql", `{}`, "", ""},
+		"nobody knows what":       {"GET", "/shop/_new_in_2031", ``, "", ""},
+		"filtered":                {"GET", "/shop/_search?filter_path=hits.hits._source", "", "", ""},
+		"filtered, with ids":      {"GET", "/shop/_search?filter_path=hits.hits._source,hits.hits._i*", "", "", ""},
+		"fields of hits":          {"POST", "/shop/_search", `{"_source":["*"]}`, "", ""},
+		"fields of hits, but one": {"POST", "/shop/_search", `{"_source":{"excludes":["zz"]}}`, "", ""},
+		"fields of hits by query": {"GET", "/shop/_search?_source_includes=*", "", "", ""},
+		"YAML":                    {"GET", "/shop/_search?format=yaml", "", "", ""},
+		"YAML by Accept":          {"GET", "/shop/_search", "", "Accept", "application/yaml"},
+		"behind the hits":         {"POST", "/shop/_search?preference=behind", `{"size":0}`, "", ""},
+		"before the hits":         {"POST", "/shop/_search?preference=before", `{}`, "", ""},
+		"behind watched hits":     {"POST", "/shop/_search?preference=behind", `{}`, "", ""},
+		"below the hits":          {"POST", "/shop/_search?preference=inner", `{}`, "", ""},
+		"several, filtered":       {"POST", "/shop/_mget?filter_path=docs._source", `{"ids":["1"]}`, "", ""},
+		"several, as YAML":        {"POST", "/shop/_mget", `{"ids":["1"]}`, "Accept", "application/yaml"},
+		"several, in part":        {"POST", "/shop/_mget", `{"docs":[{"_id":"1","_source":["*"]}]}`, "", ""},
+		"part of one":             {"GET", doc1 + "?_source_includes=*", "", "", ""},
+		"part of its source":      {"GET", "/shop/_source/1?_source_excludes=zz", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, "")
+			var fields []string
+			if c.field != "" {
+				fields = []string{c.field, c.value}
+			}
+			if a := l.as("a", c.method, c.target, c.body, fields...); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			l.put(doc1, `{"log":["a","b","c"]}`)
+			for range 2 {
+				a := l.as("a", "PUT", doc1, `{"log":["a","b","a2"]}`)
+				if a.Status != 409 || !strings.HasSuffix(a.Outcome(), ";base=view;reason=unclear") {
+					t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+				}
+			}
+			if got := l.stored(doc1); got != `{"log":["a","b","c"]}` {
+				t.Errorf("stored %s", got)
+			}
+			l.as("a", "GET", doc1, "")
+			l.put(doc1+"?refresh=true", `{"log":["a","b","c","d"]}`)
+			l.as("a", c.method, c.target, c.body, fields...)
+			if a := l.as("a", "PUT", doc1, `{"log":["a","b","c","d","a2"]}`); a.Status != 409 {
+				t.Errorf("what it read before is no base, either: %d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+			l.as("a", "GET", doc1, "")
+			l.put(doc1, `{"log":["a","b","c","d","e"]}`)
+			l.wants(l.as("a", "PUT", doc1, `{"log":["a","b","c","d","a2"]}`), 200, "merged;attempts=2;base=session")
+			if got := l.stored(doc1); got != `{"log":["a","b","c","d","e","a2"]}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+// Most requests show nothing that is written from, or show it to somebody else. They change nothing.
+func TestWhatShowsNoDocumentEndsNoBase(t *testing.T) {
+	for name, c := range map[string]struct{ who, method, target, body string }{
+		"a count":                    {"a", "POST", "/shop/_count", `{}`},
+		"whether it is there":        {"a", "HEAD", doc1, ``},
+		"that it is there":           {"a", "GET", doc1 + "?_source=false", ``},
+		"ids":                        {"a", "POST", "/shop/_search", `{"_source":false}`},
+		"ids, filtered":              {"a", "GET", "/shop/_search?filter_path=hits.hits._id", ``},
+		"aggregations":               {"a", "POST", "/shop/_search", `{"size":0,"aggs":{"by_source":{"value_count":{"field":"n"}}}}`},
+		"another document":           {"a", "GET", "/shop/_doc/2?_source_includes=*", ``},
+		"others, several":            {"a", "POST", "/shop/_mget", `{"docs":[{"_id":"2","_source":["log"]}]}`},
+		"parts of others":            {"a", "POST", "/shop/_search", `{"query":{"ids":{"values":["2"]}},"_source":["log"]}`},
+		"another index":              {"a", "GET", "/shop2/_search?_source_includes=log", ``},
+		"a refresh":                  {"a", "POST", "/shop/_refresh", ``},
+		"a mapping":                  {"a", "GET", "/shop/_mapping", ``},
+		"the index":                  {"a", "GET", "/shop", ``},
+		"the cluster":                {"a", "GET", "/", ``},
+		"its health":                 {"a", "GET", "/_cluster/health", ``},
+		"an analysis":                {"a", "POST", "/shop/_analyze", `{}`},
+		"the fields":                 {"a", "GET", "/shop/_field_caps", ``},
+		"a list":                     {"a", "GET", "/_cat/indices", ``},
+		"what the engine refuses":    {"a", "GET", "/shop/_refused", ``},
+		"a bulk":                     {"a", "POST", "/_bulk", "{\"index\":{\"_index\":\"shop\",\"_id\":\"3\"}}\n{}\n"},
+		"searches by somebody else":  {"b", "POST", "/shop/_msearch", "{}\n{}\n"},
+		"part for somebody else":     {"b", "GET", doc1 + "?_source_includes=*", ``},
+		"searches of the same pool":  {"", "POST", "/shop/_msearch", "{}\n{}\n"},
+		"whole documents, with size": {"a", "POST", "/shop/_search", `{"size":0}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, "")
+			l.put("/shop2/_doc/1?refresh=true", `{"log":["a"]}`)
+			l.ask(l.direct, "POST", "/shop/_refresh", "")
+			l.as(c.who, c.method, c.target, c.body)
+			l.wants(l.as("a", "PUT", doc1, `{"log":["a","a2"]}`), 200, "merged;attempts=2;base=view")
+			if got := l.stored(doc1); got != `{"log":["a","b","a2"]}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+// A client that says that it wants no numbers gets none, and is guarded as the others are.
+func TestASearchWhoseClientWantsNoNumbersIsWatched(t *testing.T) {
+	for name, c := range map[string]struct{ target, body string }{
+		"no numbers":             {"/shop/_search", `{"query":{"ids":{"values":["1"]}},"seq_no_primary_term":false}`},
+		"no numbers, as a text":  {"/shop/_search", `{"query":{"ids":{"values":["1"]}},"seq_no_primary_term":"false"}`},
+		"no numbers by query":    {"/shop/_search?seq_no_primary_term=false", `{"query":{"ids":{"values":["1"]}}}`},
+		"the query is stronger":  {"/shop/_search?seq_no_primary_term=false&version=false", `{"seq_no_primary_term":true,"version":true}`},
+		"neither":                {"/shop/_search?version=false", `{"seq_no_primary_term":false,"version":false}`},
+		"numbers by query":       {"/shop/_search?seq_no_primary_term", `{"seq_no_primary_term":false}`},
+		"numbers":                {"/shop/_search", `{"seq_no_primary_term":true,"version":false}`},
+		"named where it isn't":   {"/shop/_search", `{"query":{"bool":{"must_not":{"term":{"version":"seq_no_primary_term"}}}}}`},
+		"of another's documents": {"/shop/_search", `{"sort":["_doc"],"track_total_hits":false,"version":"true"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, "")
+			want, got := l.ask(l.direct, "POST", c.target, c.body), l.as("a", "POST", c.target, c.body)
+			if got.Status != 200 || took(got.Body) != took(want.Body) {
+				t.Errorf("%d %s, without optimist %s", got.Status, got.Body, want.Body)
+			}
+			l.put(doc1, `{"log":["a","b","c"]}`)
+			l.wants(l.as("a", "PUT", doc1, `{"log":["a","b","a2"]}`), 200, "merged;attempts=2;base=session")
+			if got := l.stored(doc1); got != `{"log":["a","b","c","a2"]}` {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package watch
+
+import (
+	"bytes"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/rule"
+	"optimist/internal/session"
+	"optimist/internal/wire"
+	"optimist/proxy"
+)
+
+// A named session is exact as long as it is known what its client was last shown. So whatever shows documents counts: a read that is
+// watched, and also an answer that nobody here can read. The store knows what such an answer leaves: see session.Store.ShownUnknown. The
+// forms of such answers aren't told apart: each request that isn't known to show nothing shows something.
+
+// sourceKey stands before each document in an answer, whichever request that is to, as long as it is JSON.
+var sourceKey = []byte(`"_source"`)
+
+// sources is how many documents an answer shows, or a part of it.
+func sources(answer []byte) int { return bytes.Count(answer, sourceKey) }
+
+// seeker counts the documents in pieces of an answer.
+type seeker struct{ tail []byte }
+
+func (s *seeker) count(piece []byte) int {
+	const edge = len(`"_source"`) - 1
+	s.tail = append(s.tail, piece[:min(len(piece), edge)]...)
+	n := sources(s.tail) + sources(piece) // what the piece only ends, and what is in it
+	last := s.tail
+	if len(piece) > edge {
+		last = piece
+	}
+	s.tail = append(s.tail[:0], last[max(0, len(last)-edge):]...)
+	return n
+}
+
+// sources is how many of those in the answer are accounted for by the document itself.
+func (d *Document) sources() int {
+	if d.Source == nil {
+		return 0
+	}
+	return 1 + sources(d.Source)
+}
+
+// named reports whether the client names its session, and bases are looked for at all.
+func (rd *Reading) named() bool {
+	c := rd.r.Client()
+	return c.Known && c.Session.IsNamed() && rd.w.Rules.Mode() != rule.Off
+}
+
+// unwatched forwards a request that nobody watches, if its answer may show documents to a client that names its session. It reports false,
+// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it.
+func (rd *Reading) unwatched() bool {
+	switch op := rd.r.Op(); {
+	case !op.MayShow(rd.r.Head().Method) || !rd.named() || hidesDocument(op):
+		return false
+	case op.Kind == api.Search, op.Kind == api.Scroll, op.Kind == api.Mget:
+		rd.forwardCopied(rd.showAll)
+	default:
+		rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+			if h.Status >= 200 && h.Status <= 299 {
+				rd.showUnknown()
+			}
+			return nil
+		}})
+	}
+	return true
+}
+
+// showUnknown notes an answer of which nobody knows which documents it shows.
+func (rd *Reading) showUnknown() {
+	if !rd.named() {
+		return
+	}
+	c, name := rd.r.Client(), ""
+	switch rd.r.Op().Kind {
+	case api.Get, api.Source, api.Search: // all others may name further indices in their body
+		if ix, known := rd.w.Catalog.Cached(c.Realm, rd.r.Index()); known && api.OneIndex(rd.r.Index()) {
+			name = ix.Name
+		}
+	}
+	rd.w.Sessions.ShownUnknown(c.Session, name)
+}
+
+// showAll notes the documents in an answer to a read of several that isn't watched.
+func (rd *Reading) showAll(answer []byte) {
+	rest := sources(answer)
+	for _, list := range [...][]string{{"hits", "hits"}, {"docs"}} {
+		for part := range es.Elements(answer, list...) {
+			if d := readHit(answer, part, ""); d.whole && d.Ref.ID != "" {
+				rd.show(d)
+				rest -= d.sources()
+			}
+		}
+	}
+	rd.showRest(rest)
+}
+
+// showRest notes that an answer shows more documents than those that were read from it: below hits, or in aggregations.
+func (rd *Reading) showRest(n int) {
+	if n > 0 {
+		rd.showUnknown()
+	}
+}
+
+// show notes a document, or a part of one, that an answer shows to a client that names its session, and that is no base.
+func (rd *Reading) show(d *Document) {
+	if d.Source == nil || !rd.named() {
+		return
+	}
+	sess, unrouted := rd.r.Client().Session, d.Ref
+	unrouted.Routing = ""
+	rd.w.Sessions.ReadUnnumbered(sess, unrouted, d.Source)
+	if d.Ref.Routing != "" { // which an alias may have given
+		rd.w.Sessions.ReadUnnumbered(sess, d.Ref, d.Source)
+	}
+}
+
+// showOne notes that a read of one document shows it, or a part of it, without its numbers. If it may be all of it, nothing that the
+// session knew is a base any more.
+func (rd *Reading) showOne(d *Document) {
+	note := rd.w.Sessions.ReadUnknown
+	if q := rd.r.Op().Query; Partial(q) && !hidesRevision(q) {
+		note = func(s session.Session, ref doc.Ref) { rd.w.Sessions.ReadUnnumbered(s, ref, nil) }
+	}
+	ref, maybe := rd.homes(d)
+	if note(rd.client.Session, ref); maybe != "" {
+		ref.Routing = maybe
+		note(rd.client.Session, ref)
+	}
+}
