@@ -132,6 +132,23 @@ func TestWhoSearchesBeforeItsFirstWriteIsGuardedAfterIt(t *testing.T) {
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, "merged;attempts=2;base=session")
 }
 
+// A client that names its session is guarded from its first search on, however many hits that asks for.
+func TestEachSearchOfANamedSessionIsABase(t *testing.T) {
+	for _, target := range []string{"/shop/_search", "/shop/_search?size=1000", "/_search?size=10000"} {
+		w := newWorld(t, "", Identity{Infer: true, Address: true})
+		w.put(doc1+"?refresh=true", `{"log":["a"]}`)
+		direct := w.ask(w.direct, "GET", target, "")
+		if through := w.ask(w.proxied, "GET", target, "", "Optimist-Session", "cron"); took(through.Body) != took(direct.Body) {
+			t.Errorf("%d %s, without optimist %s", through.Status, through.Body, direct.Body)
+		}
+		w.put(doc1, `{"log":["a","x"]}`)
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`, "Optimist-Session", "cron"), 200, "merged;attempts=2;base=session")
+		if got := w.stored(doc1); got != `{"log":["a","x","b"]}` {
+			t.Errorf("stored %s", got)
+		}
+	}
+}
+
 // A search may show what is older than what the thread of work has in hand. Nobody knows which of the two it writes from.
 func TestAStaleHitIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
 	for name, fields := range map[string][]string{

@@ -6,8 +6,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// WatchesSearches reports whether the documents that a session's searches find may become bases. They may if a client with the session's
-// credentials writes to the index. index is "" for any index. If not, the store notes that the session has seen documents that it
+// WatchesSearches reports whether the documents that an inferred session's searches find may become bases. They may if a client with the
+// session's credentials writes to the index. index is "" for any index. If not, the store notes that the session has seen documents that it
 // doesn't know.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
@@ -15,7 +15,7 @@ func (s *Store) WatchesSearches(sess Session, index string) bool {
 	if ix.IsWriter(sess.Everybody(), now) {
 		return true
 	}
-	if !sess.IsNamed() && !s.dryRun {
+	if !s.dryRun {
 		ix.Searched(sess.Bare(), now)
 	}
 	return false

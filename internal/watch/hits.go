@@ -14,8 +14,8 @@ import (
 	"optimist/proxy"
 )
 
-// mayWatch reports whether somebody may write what the search finds, as far as that is known: the client's credentials write in the
-// index, or the rule says that each search is watched.
+// mayWatch reports whether somebody may write what the search finds, as far as that is known: the client names its session, its credentials
+// write in the index, or the rule says that each search is watched.
 func (rd *Reading) mayWatch(f *searchPlan) bool {
 	client, name := rd.r.Client(), ""
 	if f.size == 0 || !client.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
@@ -35,12 +35,13 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 			return false
 		}
 	}
-	// A large page is never told apart from an export: it is left alone, but known to have shown documents.
-	return rd.w.Sessions.WatchesSearches(client.Session, name) && f.size <= smallPage
+	// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its session
+	// wants it to be exact.
+	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name) && f.size <= smallPage
 }
 
-// smallPage is how many hits a search may ask for to be watched without a rule that says so. The cost of the numbers grows with the hits,
-// and faster than the rest of a search.
+// smallPage is how many hits a search of an inferred session may ask for to be watched without a rule that says so. The cost of the numbers
+// grows with the hits, and faster than the rest of a search.
 const smallPage = 20
 
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.
