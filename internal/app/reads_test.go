@@ -200,6 +200,21 @@ func TestAReadWhoseRevisionIsNotKnownEndsWhatTheSessionKnew(t *testing.T) {
 	}
 }
 
+// In a trace, that is so whatever others of the session write meanwhile.
+func TestAReadWhoseRevisionIsNotKnownIsNoBaseOfItsTrace(t *testing.T) {
+	trace := func(id string) []string {
+		return []string{"traceparent", "00-" + strings.Repeat(id, 16) + "-00f067aa0ba902b7-01"}
+	}
+	for _, target := range []string{"/shop/_source/1?pretty", doc1 + "?filter_path=_source", doc1 + "?format="} {
+		w := newWorld(t, "", Identity{Infer: true, Address: true, Traces: true})
+		w.put(doc1, `{"log":["a","b"]}`)
+		w.ask(w.proxied, "GET", target, "", trace("ab")...)
+		w.ask(w.proxied, "GET", doc1, "", trace("cd")...)
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","c"]}`, trace("cd")...), 200, "guarded;attempts=1;base=session")
+		w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b","d"]}`, trace("ab")...), 200, "passed;attempts=1;base=lost;reason=evicted")
+	}
+}
+
 func TestASearchThatIsNotWatchedLeavesItsSessionNoViewToMergeFrom(t *testing.T) {
 	const found, unwatched = "/shop/_search", "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget]}}\n"
 	for name, c := range map[string]struct{ rules, target, body string }{

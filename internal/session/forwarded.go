@@ -11,14 +11,21 @@ import (
 
 // ReadUnknown notes that the session has seen the document, in an unknown revision. The session's earlier writes are no base any more. In
 // a named session, neither are its earlier reads. The next write may be made from the unknown revision. In a merge from an older base,
-// changes of others in between would count as the session's own.
+// changes of others in between would count as the session's own. In a trace, its next write has no base, whatever others read and write
+// meanwhile.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
+	at := s.Epoch()
 	if sess.InTrace() {
 		s.ReadUnknown(sess.Written(), ref)
 	}
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
+	if e == nil && sess.IsOfHolder() {
+		e = sh.Put(viewcache.KeyOf(sess, ref), sess.Network(), gone, at, now)
+		e.Lost = ReasonEvicted
+	}
 	if e != nil {
+		e.UntraceAll(sess.Trace())
 		was := e.Empty()
 		sh.outdate(e)
 		sh.emptied(e, was)

@@ -12,7 +12,8 @@ func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error)
 	reads, wrote := t.traceHas(thread)
 	if !reads && wrote {
 		b, err := t.s.Take(ctx, thread, t.k.Ref, t.Sent) // waits for the trace's write in flight
-		if err != nil || b.Kind == KindView || b.Kind == KindAbsent {
+		switch {
+		case err != nil, b.Kind == KindView, b.Kind == KindAbsent, b.Kind == KindLost: // lost: it has seen what nobody knows
 			b.Join(t.s.Witness(sess, t.k.Ref))
 			return b, err
 		}

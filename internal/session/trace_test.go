@@ -134,6 +134,41 @@ func TestATraceThatWroteOtherwiseHasNoViewOfBefore(t *testing.T) {
 	}
 }
 
+// Who was shown the document in an unknown revision may write from that. What others of the session write meanwhile, it hasn't seen.
+func TestATraceThatHasSeenTheUnknownHasALostBase(t *testing.T) {
+	for name, before := range map[string]func(s *Store){
+		"nothing": func(*Store) {},
+		"a read":  func(s *Store) { s.Read(in(1), ref, rev(4, `{"n":4}`), s.Epoch()) },
+		"a write": func(s *Store) {
+			s.Read(in(1), ref, rev(3, `{"n":3}`), s.Epoch())
+			commit(take(t, s, in(1), `{"n":4}`), 4, `{"n":4}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t)
+			before(s)
+			s.ReadUnknown(in(1), ref)
+			s.Read(in(2), ref, rev(5, `{"n":5}`), s.Epoch())
+			commit(take(t, s, in(2), `{"n":6}`), 6, `{"n":6}`)
+			b := take(t, s, in(1), `{"n":7}`)
+			want(t, b, KindLost, -1)
+			b.Release()
+			b = take(t, s, in(1), `{"n":7}`) // still
+			want(t, b, KindLost, -1)
+			commit(b, 7, `{"n":7}`)
+			b = take(t, s, in(1), `{"n":8}`)
+			want(t, b, KindView, 7)
+			b.Release()
+			s.ReadUnknown(in(3), ref)
+			s.Read(in(3), ref, rev(9, `{"n":9}`), s.Epoch())
+			b = take(t, s, in(3), `{"n":10}`)
+			want(t, b, KindRead, 9)
+			b.Release()
+			audit(t, s)
+		})
+	}
+}
+
 // The same bytes in the same trace are a repeat; in another one they are an equal change.
 func TestARepeatIsOfTheSameTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,11 @@ func (e *Entry) Untrace(t identity.Trace, n doc.Numbers, count int) identity.Tra
 	return t
 }
 
+// UntraceAll has all reads of the trace t count as made in no trace.
+func (e *Entry) UntraceAll(t identity.Trace) {
+	e.Traced = slices.DeleteFunc(e.Traced, func(r TracedRead) bool { return r.Trace == t })
+}
+
 // HasReadIn reports whether a read in the trace t is outstanding. e may be nil.
 func (e *Entry) HasReadIn(t identity.Trace) bool {
 	return e != nil && t != (identity.Trace{}) && slices.ContainsFunc(e.Reads, func(r Read) bool {
