@@ -70,7 +70,7 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.leavesBase {
-		stored, sent = c.store.bodies(a, ix, now)
+		stored, sent = c.store.bodies(a, c.key.Session.IsNamed(), ix, now)
 	}
 	k, sh := c.key, c.sh
 	sh.mu.Lock()

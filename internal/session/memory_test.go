@@ -227,3 +227,18 @@ func TestWhatAChoiceKeepsIsWithinTheMemory(t *testing.T) {
 		audit(t, s)
 	}
 }
+
+// An index that is only read needs no bodies. But who names its session will write: its first write may meet another's, too.
+func TestBodiesOfNamedSessionsAreKeptWhereNobodyHasWrittenYet(t *testing.T) {
+	s, c := newTest(t)
+	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+	c.advance(maxAge)
+	for sess, view := range map[Session]string{pool: "", one: `{"a":1}`} {
+		s.Read(sess, ref, rev(5, `{"a":1}`), s.Epoch())
+		b := take(t, s, sess, `{"a":2}`)
+		if want(t, b, KindRead, 5); string(b.View) != view {
+			t.Errorf("the view is %q, want %q", b.View, view)
+		}
+		b.Release()
+	}
+}

@@ -102,7 +102,7 @@ func (m *model) keeps(index string) bool {
 }
 
 func (m *model) read(k viewcache.Key, n int64, body string, at int) {
-	if body != "" && !m.keeps(k.Ref.Index) {
+	if body != "" && !m.keeps(k.Ref.Index) && !k.Session.IsNamed() {
 		body = ""
 	}
 	e := m.entry(k)
@@ -291,7 +291,7 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 	if !m.endPending(e, b, k) && !unread {
 		return
 	}
-	if n >= 0 && !m.keeps(k.Ref.Index) {
+	if n >= 0 && !m.keeps(k.Ref.Index) && !k.Session.IsNamed() {
 		stored, sent = "", ""
 	}
 	if since < m.dropped[k.Ref.Index] {

@@ -65,7 +65,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	}
 	giveUp(r.ix) // what was read before mustn't take this read along
 	if rev.Source != nil {
-		r.rev.Source = s.worth(rev.Source, r.ix, r.now)
+		r.rev.Source = s.worth(rev.Source, sess.IsNamed(), r.ix, r.now)
 	}
 	if !r.into(false) {
 		r.rev.Source = bytes.Clone(r.rev.Source)

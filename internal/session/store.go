@@ -115,9 +115,9 @@ func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 // Now is the time since the store's start, in nanoseconds.
 func (s *Store) Now() int64 { return s.clock() }
 
-// worth returns data if it is worth keeping, else nil.
-func (s *Store) worth(data []byte, ix indexstate.Index[Session], now int64) []byte {
-	if !ix.KeepsBodies(now) {
+// worth returns data if it is worth keeping, else nil. A client that names its session does so because it writes.
+func (s *Store) worth(data []byte, named bool, ix indexstate.Index[Session], now int64) []byte {
+	if keeps := ix.KeepsBodies(now); !keeps && !named {
 		return nil
 	}
 	if !s.shards[0].HasRoomFor(data) {
@@ -128,16 +128,16 @@ func (s *Store) worth(data []byte, ix indexstate.Index[Session], now int64) []by
 }
 
 // bodies returns copies of an acknowledged write's bodies. If they are equal, it returns one copy twice.
-func (s *Store) bodies(a *Ack, ix indexstate.Index[Session], now int64) (stored, sent []byte) {
+func (s *Store) bodies(a *Ack, named bool, ix indexstate.Index[Session], now int64) (stored, sent []byte) {
 	if a.Stored.Source != nil {
-		stored = bytes.Clone(s.worth(a.Stored.Source, ix, now))
+		stored = bytes.Clone(s.worth(a.Stored.Source, named, ix, now))
 	}
 	switch {
 	case a.Sent == nil:
 	case viewcache.Same(stored, a.Sent):
 		sent = stored
 	default:
-		sent = bytes.Clone(s.worth(a.Sent, ix, now))
+		sent = bytes.Clone(s.worth(a.Sent, named, ix, now))
 	}
 	return stored, sent
 }
