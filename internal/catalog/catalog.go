@@ -70,6 +70,8 @@ type Index struct {
 	// Stranger says that it isn't known because the engine doesn't know the client's credentials (401). It tells no such client anything of
 	// other names, either.
 	Stranger bool
+	// Before is the index (concrete) for which the name stood before, or "". The name may have been moved around the proxy.
+	Before string
 }
 
 // Exists reports whether the index is there, and is known.
@@ -258,7 +260,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	ctx, cancel := detached(ctx, bound)
 	defer cancel()
 	ix, err := c.identify(ctx, asker, name)
-	a := &answer[Index]{value: Index{Index: ix}, askedAt: now, until: now.Add(trustAge)}
+	a := &answer[Index]{value: Index{Index: ix, Before: formerOf(before, ix.Name)}, askedAt: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:
 		if name != "" && name[0] == '<' {
@@ -356,7 +358,7 @@ func (c *Catalog) routing(realm session.Credentials, name string) (routing strin
 		return "", false
 	}
 	a := e.index.last.Load()
-	if a == nil || a.value.Unknown != "" {
+	if a == nil || a.value.Unknown != "" || a.value.Name == "" {
 		return "", false
 	}
 	return a.value.Routing, true

@@ -17,6 +17,7 @@ type Index struct {
 	DataStream string   // the data stream that the index backs, if any
 	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 	Aliases    []string // of the index, in no order; nobody changes the slice
+	Shared     bool     // reads by the asked name may find documents of other indices, too
 
 	// OneShard: no routing leads to another document.
 	OneShard bool
@@ -61,8 +62,10 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 		all = append(all, ix)
 		return true
 	})
+	shared := len(all) > 1
 	switch {
 	case chosen.Name != "":
+		chosen.Shared = shared
 		return chosen, nil
 	case len(all) == 1:
 		return all[0], nil
@@ -74,6 +77,7 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 				last = ix
 			}
 		}
+		last.Shared = shared
 		return last, nil
 	}
 	return Index{}, ErrNoIndex

@@ -137,6 +137,7 @@ func (rd *Reading) remember(d *Document) {
 	if rd.r.Op().Head || rd.clientLeft() {
 		return
 	}
+	rd.lookAtName(d)
 	if rd.lookAtIndex(d) && rd.clientLeft() {
 		return
 	}
@@ -151,6 +152,13 @@ func (rd *Reading) remember(d *Document) {
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 	default:
 		rd.show(d)
+	}
+}
+
+// lookAtName notes which index the read shows the name to stand for.
+func (rd *Reading) lookAtName(d *Document) {
+	if d.Index != nil && api.OneIndex(d.name) {
+		rd.w.Catalog.Shown(rd.r.Client().Realm, d.name, d.Ref.Index)
 	}
 }
 

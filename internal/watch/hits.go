@@ -111,6 +111,7 @@ func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
 		return
 	}
 	if rules.find(rd, name, d.Index); d.Numbered && rd.remembers(rules.watches) {
+		rd.lookAtName(d)
 		rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
 	} else {
 		rd.show(d)
