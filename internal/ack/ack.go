@@ -32,8 +32,9 @@ type Ack struct {
 	// Missed says that nothing of it is in the document that was written: an ingest pipeline dropped what was sent, or took it to another
 	// document.
 	Missed    bool
-	Deleted   bool // the document is gone: an _update may have a script that deletes it
-	Unchanged bool // the engine had nothing to change
+	Index     string // of the document that it is about, if it is Missed
+	Deleted   bool   // the document is gone: an _update may have a script that deletes it
+	Unchanged bool   // the engine had nothing to change
 }
 
 // Read reads an acknowledgement of a write of the document ref. An index without a name is any.
@@ -54,7 +55,9 @@ func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 	a.Created = res.Status == http.StatusCreated
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
 	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
-	a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID)
+	if a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID); a.Missed && it.Version >= 0 {
+		a.Index = string(it.Index)
+	}
 	return a
 }
 

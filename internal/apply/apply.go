@@ -57,7 +57,7 @@ type Write struct {
 
 // Document is what a client wants that sends a whole document, changed from the write's base.
 func (w *Write) Document(guard doc.Numbers) intent.Intent {
-	w.document = intent.Document{Base: w.seen(), Sent: w.Sent, Guard: guard, Recreate: w.Rule.RecreateMissing, Merger: w.merger()}
+	w.document = intent.Document{Base: w.seen(), Sent: w.Sent, Guard: guard, Recreate: w.recreates(), Merger: w.merger()}
 	return w.Transforming(&w.document)
 }
 
@@ -70,7 +70,7 @@ func (w *Write) New(sent []byte) intent.Intent {
 // Partial is the intent of a client that sends a part. made is the document that the client has seen, with the part in it; nil: not
 // known.
 func (w *Write) Partial(made []byte) *intent.Partial {
-	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, Initial: w.Part.Initial, Recreate: w.Rule.RecreateMissing,
+	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, Initial: w.Part.Initial, Recreate: w.recreates(),
 		Merger: w.merger(), Room: w.Room}
 }
 
@@ -83,6 +83,10 @@ func (w *Write) Transforming(in intent.Intent) intent.Intent {
 	w.transformed = intent.Transformed{Intent: in, Rule: w.Rule.Name, Transformer: w.Means.Observer.Transformer(t), Source: w}
 	return &w.transformed
 }
+
+// recreates reports whether the write makes a document that isn't there any more. Of one that its client saw in another index, nobody says
+// that it was deleted.
+func (w *Write) recreates() bool { return w.Rule.RecreateMissing || w.Moved }
 
 // seen is the write's base as its intent knows it.
 func (w *Write) seen() intent.Base {

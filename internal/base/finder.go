@@ -11,6 +11,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intake"
+	"optimist/internal/outcome"
 )
 
 // stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
@@ -54,16 +55,24 @@ func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	return err
 }
 
-// Current reads the write's document as it is now, on its client's behalf. Errors are doc.ErrMissing, ErrNoIndex, which is one,
-// and intake.ErrTimeout and catalog.ErrUnavailable, which say that nothing was written.
-func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
-	engine := f.Engine
-	if w.Way != nil {
-		engine = w.Way
+// LocateNew is Locate for a write that came before there was an index, and reports whether that was so. The write that made the index may
+// have given it a pipeline, by a template, or a _source that isn't kept whole. An index that optimist can't ask about counts as one.
+func (f *Finder) LocateNew(ctx context.Context, w *Search) bool {
+	if w.Index.Name == "" || w.Index.UUID != "" || w.Index.Unknown != "" {
+		return false
 	}
-	rev, err := engine.Fetch(ctx, w.Caller, w.Doc)
+	if err := f.Locate(ctx, w); err != nil {
+		w.Index.Unknown = outcome.ReasonMetadata
+	}
+	return true
+}
+
+// Current reads the write's document as it is now, on its client's behalf. Errors are doc.ErrMissing, ErrNoIndex, which is one,
+// ErrMoved, and intake.ErrTimeout and catalog.ErrUnavailable, which say that nothing was written.
+func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
+	rev, err := f.fetch(ctx, w)
 	switch {
-	case err == nil, errors.Is(err, doc.ErrMissing):
+	case err == nil, errors.Is(err, doc.ErrMissing), errors.Is(err, ErrMoved):
 		return rev, err
 	case errors.Is(err, es.ErrNoIndex):
 		f.Catalog.Missing(w.Asker(), w.Doc.Index)

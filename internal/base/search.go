@@ -107,6 +107,7 @@ type Result struct {
 	Base    session.Base
 	Outcome outcome.Outcome // its Base, Ambiguous and Reason
 	Void    []string        // parameters of the request that the base's own guard takes the place of
+	Moved   bool            // the client saw the base in the index for which the name stood before
 }
 
 // Preset is what a client had seen when it made a write.

@@ -45,6 +45,7 @@ func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
 	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Ref(), w.Series, w.Sent); err != nil {
 		return err
 	}
+	f.takeFormer(w)
 	return w.checkClient(ctx)
 }
 

@@ -34,6 +34,7 @@ var ErrUnavailable = errors.New("nothing was written")
 const (
 	trustAge     = time.Minute
 	refusalAge   = 10 * time.Second // how long a refusal or a failure is believed
+	aliasAge     = time.Second      // an alias may be moved around the proxy: so long it is believed for writes
 	dateMathAge  = time.Second      // a date expression stands for another index tomorrow
 	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
 	maxNames     = 4096
@@ -190,10 +191,15 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
-// where maxAge is zero, and no older than a doubt about the index. An index that isn't there yet is not remembered: the write may make it.
-// But callers that wait at the same time share that answer, as they do any other, and a failure. The error is ErrUnavailable.
+// where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a doubt about the index. An index that isn't
+// there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other, and a
+// failure. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
-	return c.resolve(ctx, asker, name, maxAge, askingBudget)
+	ix, err := c.resolve(ctx, asker, name, maxAge, askingBudget)
+	if err == nil && maxAge == 0 && ix.Exists() && ix.Name != name {
+		return c.resolve(ctx, asker, name, aliasAge, askingBudget)
+	}
+	return ix, err
 }
 
 // Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,

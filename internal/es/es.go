@@ -5,6 +5,7 @@
 package es
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ var (
 
 	// ErrNoSource reports a document whose _source the engine doesn't give whole: it can't be merged.
 	ErrNoSource = errors.New("the document has no _source")
+
+	// ErrElsewhere reports that the document's name stands for another index than the one that the document is of.
+	ErrElsewhere = errors.New("the name stands for another index")
 )
 
 // StatusError reports an answer of the engine that isn't what was asked for.
@@ -123,19 +127,29 @@ func (c *Client) learnTypes(typed bool) {
 type Document struct {
 	doc.Ref
 	Type string
+	// Name is the name by which the document is read, which must stand for Index. Empty: it is read by Index, or Index isn't known.
+	Name string
 }
 
+// asked is the name by which the document is read.
+func (d *Document) asked() string { return cmp.Or(d.Name, d.Index) }
+
+// isElsewhere reports whether an answer is of another index than the document's.
+func (d *Document) isElsewhere(it *Item) bool { return d.Name != "" && it.IsElsewhere(d.Index, "") }
+
 // Fetch reads the document's current revision in real time, that is from the primary's or a replica's live version, not from the
-// last refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrNoSource (with the numbers, if
-// there are any), ErrForbidden, *StatusError, and those of the upstream.
+// last refresh. The revision's source is the caller's own. Errors: doc.ErrMissing, ErrNoIndex, ErrElsewhere, ErrNoSource (with the
+// numbers, if there are any), ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) Fetch(ctx context.Context, caller Caller, d Document) (doc.Revision, error) {
-	req := esapi.GetRequest{Index: Segment(d.Index), DocumentID: Segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
+	req := esapi.GetRequest{Index: Segment(d.asked()), DocumentID: Segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
 	status, body, err := c.do(ctx, caller, req)
 	if err != nil {
 		return doc.Revision{}, err
 	}
 	it := ParseItem(body)
 	switch {
+	case d.isElsewhere(&it):
+		return doc.Revision{}, ErrElsewhere
 	case status == http.StatusNotFound && it.Missing:
 		return doc.Revision{}, doc.ErrMissing
 	case status != http.StatusOK:

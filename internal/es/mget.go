@@ -27,7 +27,7 @@ func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = gjson.AppendJSONString(append(body, `{"_index":`...), d.Index)
+		body = gjson.AppendJSONString(append(body, `{"_index":`...), d.asked())
 		if d.Type != "" {
 			body = gjson.AppendJSONString(append(body, `,"_type":`...), d.Type)
 		}
@@ -48,7 +48,7 @@ func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]
 	all := make([]Fetched, 0, len(ds))
 	for element := range Elements(a.Body, "docs") {
 		if len(all) < len(ds) {
-			all = append(all, c.fetched(element))
+			all = append(all, c.fetched(&ds[len(all)], element))
 		}
 	}
 	if len(all) < len(ds) {
@@ -57,14 +57,16 @@ func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]
 	return all, nil
 }
 
-// fetched is one document of an _mget.
-func (c *Client) fetched(element []byte) (f Fetched) {
+// fetched is the document d in the answer to an _mget.
+func (c *Client) fetched(d *Document, element []byte) (f Fetched) {
 	it := ParseItem(element)
 	switch cause := Member(element, "error"); {
 	case cause != nil && gjson.GetBytes(cause, "type").Str == "index_not_found_exception":
 		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
 	case cause != nil:
 		f.Err = &StatusError{http.StatusInternalServerError, bytes.Clone(cause)}
+	case d.isElsewhere(&it):
+		f.Err = ErrElsewhere
 	case it.Missing:
 		f.Err = doc.ErrMissing
 	default:

@@ -226,6 +226,7 @@ func (n *noting) item(action string, it *es.Item, called bulk.Name) {
 	}
 	catalog, realm := n.i.catalog, n.r.Client().Realm
 	ref := it.Ref(doc.Ref{Index: called.Index, ID: called.ID, Routing: called.Routing})
+	catalog.Shown(realm, called.Index, string(it.Index))
 	home, maybe := catalog.Home(realm, called.Index, ref, "")
 	if maybe != "" { // nobody knows yet whether its routing leads to another document
 		n.ask(called.Index)

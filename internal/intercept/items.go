@@ -388,7 +388,12 @@ func (b *items) mayHaveBase(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
-	return b.i.Sessions.MayHaveBase(c.Session, ix.Ref(it.Routing, it.ID)), nil
+	ref := ix.Ref(it.Routing, it.ID)
+	known := b.i.Sessions.MayHaveBase(c.Session, ref)
+	if ref.Index = ix.Before; !known && ref.Index != "" {
+		known = b.i.Sessions.MayHaveBase(c.Session, ref)
+	}
+	return known, nil
 }
 
 // open makes the group that the items travel in.

@@ -77,6 +77,16 @@ type Base struct {
 // SeenSince reports whether the client has seen the base after a moment (by Store.Now).
 func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }
 
+// SeenAfter reports whether the client has seen the base after the other one.
+func (b *Base) SeenAfter(other *Base) bool { return b.claim.At > other.claim.At }
+
+// Become makes b's content what the client saw of another document, in the place of which it writes b's. b has no numbers then. What b
+// reserves stays reserved.
+func (b *Base) Become(o *Base) {
+	claim, joined := b.claim, b.joined
+	*b = Base{Kind: o.Kind, View: o.View, Ambiguous: o.Ambiguous, Guessed: o.Guessed, claim: claim, joined: joined}
+}
+
 // Ack is an acknowledged write. Its bodies are copied.
 type Ack struct {
 	// Stored is the revision that the write left: the numbers in the engine's answer, and the bytes that the engine holds there. The bytes

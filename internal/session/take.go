@@ -26,6 +26,14 @@ func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte
 	return t.take(ctx)
 }
 
+// TakeNow is Take, but never waits: ok is false where Take would.
+func (s *Store) TakeNow(sess Session, ref doc.Ref, sent []byte) (b Base, ok bool) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	b, err := s.Take(now, sess, ref, sent)
+	return b, err == nil
+}
+
 // TakeAt reserves the base whose numbers the client names by its own guard. If the session has read that revision, the read is the
 // base. If the session doesn't know it, the base is KindExplicit; it has a body if another session with the same credentials holds it.
 // TakeAt never waits.

@@ -39,7 +39,7 @@ func (rd *Reading) remembers(ru *rule.Rule) bool {
 }
 
 // Stamper is the rule whose stamps the documents have that a write may bring back to an index, if its mode is least or more; nil is none.
-// Where only what is behind the name decides, the engine is asked, once a minute for a name.
+// Where only what is behind the name decides, the engine is asked, once a minute for an index, and once a second for an alias.
 func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rule.Rule {
 	return w.stamperBy(func(ctx context.Context, asker catalog.Asker, name string) (catalog.Index, error) {
 		return w.Catalog.Resolve(ctx, asker, name, 0)

@@ -51,6 +51,7 @@ type attempt struct {
 	budgetLevel  int64           // what the leader's request held before the first try
 	conflict     *respond.Answer // the engine's last 409, for when trying ends
 	noIndex      bool            // there was no index when the document was last read
+	moved        bool            // the name stands for another index than the changes were made for
 }
 
 // source is where the current revision comes from.
@@ -156,7 +157,7 @@ func (a *attempt) do(ctx context.Context) {
 	switch {
 	case a.parked:
 		return
-	case err != nil:
+	case err != nil && !a.moved: // else the tries were refused in another index
 		a.settleDoubt(ctx)
 	}
 	for _, c := range a.open {
@@ -175,6 +176,9 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		a.said = said
 		res, err = delivery.Received(res, err)
 		return a.handleAnswer(ctx, res, err)
+	}
+	if a.moved {
+		return base.ErrMoved
 	}
 	if a.source != read {
 		if a.releaseMemory(budget.Of(ctx)); n > 1 {
@@ -271,7 +275,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 func (a *attempt) mayPark() bool {
 	first := a.open[0]
 	return first.req.Parker != nil && len(a.batch.Members) == 1 && first.attempts == 1 && first.req.Journal == nil && first.patch == nil &&
-		!first.onlyCreates()
+		first.moves == 0 && !first.onlyCreates()
 }
 
 func (a *attempt) kind(c *change) outcome.Kind {

@@ -67,8 +67,10 @@ func (a *attempt) fetch(ctx context.Context) error {
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
 	a.batch.Again()
-	a.noIndex = errors.Is(err, base.ErrNoIndex)
+	a.noIndex, a.moved = errors.Is(err, base.ErrNoIndex), errors.Is(err, base.ErrMoved) && !a.anyMaybeApplied()
 	switch {
+	case a.moved:
+		return base.ErrMoved
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		a.cur, a.trail = first.unmarked(rev)
 		if err == nil {
@@ -90,21 +92,13 @@ func (a *attempt) fetch(ctx context.Context) error {
 	return err
 }
 
-// locateAgain asks what the index is, for changes that came before there was one. The write that made the index may have given it a
-// pipeline, or a _source that isn't kept whole. Changes can't be merged into its documents then, nor patches be applied. An index that
-// optimist can't ask about counts as one.
+// locateAgain asks what the index is, for changes that came before there was one: perhaps its documents can't be patched.
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
-		if c.Index.UUID == "" && c.Index.Unknown == "" {
-			if err := a.s.bases.Locate(ctx, &c.Search); err != nil {
-				c.Index.Unknown = outcome.ReasonMetadata
-			}
-			if c.patch != nil && !c.maybeApplied && a.s.barPatch(c) {
-				continue
-			}
+		if !a.s.bases.LocateNew(ctx, &c.Search) || c.patch == nil || c.maybeApplied || !a.s.barPatch(c) {
+			left = append(left, c)
 		}
-		left = append(left, c)
 	}
 	a.open = left
 }

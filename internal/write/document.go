@@ -79,17 +79,12 @@ func (c *change) isShareable() bool {
 		!c.Base.Doubtful && c.WhyUnmergeable() == ""
 }
 
-// create makes a document, where there is none.
+// create makes a document, where there is none. The engine itself refuses such a write when the document exists: it needs no guard, and its
+// conflict is its answer.
 func (s *Service) create(ctx context.Context, c *change) error {
 	if c.req.Journal != nil {
 		return s.createJournalled(ctx, c)
 	}
-	return s.createByEngine(ctx, c)
-}
-
-// createByEngine sends a write that the engine itself refuses when the document exists: it needs no guard, and its conflict is its
-// answer.
-func (s *Service) createByEngine(ctx context.Context, c *change) error {
 	reason, err := s.bases.ChooseForCreate(ctx, &c.Search)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	c.parked = nil
 	defer c.release()
 	s.resume(c.ctx, a)
-	return s.end(c, s.outOfLane(c.ctx, c))
+	return s.end(c, s.follow(c.ctx, c, s.outOfLane(c.ctx, c)))
 }
 
 func (s *Service) resume(ctx context.Context, a *attempt) {

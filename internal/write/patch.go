@@ -9,20 +9,18 @@ import (
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/respond"
 	"optimist/internal/session"
+	"optimist/internal/undeliverable"
 )
 
 // asPatch makes the change a document with the patch applied.
 //
-// Afterwards the client's session knows one of these. With `_source=true` the client has seen the document, as by a read. Otherwise, in a
-// named session, its view is the earlier view with the patch applied: a client that keeps a copy of a document and patches the document
-// either patches the copy, too, or means to put the old values back, as it would without optimist. In both cases it hasn't seen changes
-// of others in between. If the patch doesn't fit the earlier view, that view stays. In an inferred session the patch's client isn't
-// known: the reads of its threads stay as they are.
+// Afterwards, with `_source=true`, the client has seen the document, as by a read. Otherwise, in a named session, its view is the earlier
+// view with the patch applied, if it fits: a client that keeps a copy and patches the document patches the copy, too, or means to put the
+// old values back. In both cases it hasn't seen changes of others in between. In an inferred session the patch's client isn't known.
 //
 // The answer carries the numbers of the stored revision, like the answer to an _update. It has an ETag only if the client has seen the
 // whole document.
@@ -52,9 +50,8 @@ func (s *Service) patchDocument(ctx context.Context, c *change) error {
 // edit performs a patch. It reads the document, applies the patch and then the rule's transform, and writes the result under the guard of
 // the read. On a conflict it does so again. Patches of one document that wait together share a write, as other changes do.
 //
-// A patch that changes nothing is not written, even if the transform would change the document. A rule's base.unknown, base.lost, merge
-// strategies and on_conflict are for clients that write documents whole: a patch is never stale. If the proxy can't read the document as
-// it is stored, it refuses the patch: it never writes a document back from a part.
+// A patch that changes nothing is not written, even if the transform would change the document. A patch is never stale. If the proxy
+// can't read the document as it is stored, it refuses the patch: it never writes a document back from a part.
 func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
@@ -94,26 +91,8 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	return err
 }
 
-// unpatchable is the refusal of a patch that can't be done safely, as far as that is known without a look at the document.
 func (s *Service) unpatchable(c *change) *respond.Answer {
-	why := ""
-	switch {
-	case c.Index.UUID != "" && c.Name == c.Index.Name && intake.DemandsAlias(c.Op):
-		return respond.NoSuchIndex(c.Name, " and [require_alias] request flag is [true] and ["+c.Name+"] is not an alias")
-	case c.Index.DataStream != "" && c.Name == c.Index.DataStream:
-		return patch.Illegal("only write ops with an op_type of create are allowed in data streams")
-	case !s.catalog.Guardable(c.Asker(), c.Index):
-		c.Outcome.Reason, why = outcome.ReasonSeqNo, "index ["+c.Doc.Index+"] has no sequence numbers to guard it with"
-	case c.Index.Unknown != "":
-		c.Outcome.Reason, why = c.Index.Unknown, "these credentials may not ask what index ["+c.Doc.Index+"] is, so that it isn't known "+
-			"whether its documents can be read as they are stored (view_index_metadata lets them, or upstream.auth of optimist's own)"
-	case c.Index.Partial:
-		c.Outcome.Reason, why = outcome.ReasonSource, "index ["+c.Doc.Index+
-			"] doesn't keep or serve _source whole: what isn't shown would be lost"
-	default:
-		return nil
-	}
-	return patch.Illegal("[%s]: the document can't be patched: %s", c.Doc.ID, why)
+	return undeliverable.Unpatchable(&c.Search, s.catalog.Guardable(c.Asker(), c.Index))
 }
 
 // barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the

@@ -54,6 +54,7 @@ type change struct {
 	trailLeft    mark.Trail   // the marks that the last try leaves in the document, if it is applied
 
 	barred bool // the locks refuse it
+	moves  int  // how often it has begun again because its name was moved
 
 	parked *attempt // its first try waits for the engine's answer; nil: none does
 	lead   attempt  // that on its batch, if it leads

@@ -90,13 +90,13 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 	if res.Status != 200 && res.Status != 201 {
 		return // not acknowledged: the base is given back
 	}
-	got := ack.Read(res, c.Target())
+	got := s.acked(ctx, c, res, nil)
 	switch {
 	case got.Missed:
 		c.Outcome.Reason = outcome.ReasonPipeline
 		return // the base is given back: the document is as it was
 	case got.Created:
-		s.locateNew(ctx, c)
+		s.bases.LocateNew(ctx, &c.Search)
 		c.seeCreated(true)
 	default:
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
@@ -210,27 +210,23 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 	return some
 }
 
-// locateNew asks what the index is that the change's write has made, if it has: a template may have given it a pipeline. Otherwise
-// optimist wouldn't know whether the engine holds the sent document.
-func (s *Service) locateNew(ctx context.Context, c *change) {
-	if c.Index.Name != "" && c.Index.UUID == "" && c.Index.Unknown == "" {
-		_ = s.bases.Locate(ctx, &c.Search) // if it can't be asked, it stays unknown
-	}
-}
-
 // handleSuccess gives every open change its answer: the write counts for all of them.
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
-	got := ack.Of(res, a.said, first.Target())
+	index := first.Index.Name
+	got := a.s.acked(ctx, first, res, a.said)
+	moved := first.Index.Name != index
 	if got.Created {
-		a.s.locateNew(ctx, first)
+		a.s.bases.LocateNew(ctx, &first.Search)
 	}
 	stored := got.Revision
 	if got.Numbered && !first.MayBeRewritten() {
 		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
-		c.seeCreated(got.Created)
+		if c.seeCreated(got.Created); moved && c != first {
+			a.s.acked(ctx, c, res, a.said)
+		}
 		if i == len(a.open)-1 {
 			c.answer = c.room.FromEngine(res)
 		} else {
@@ -255,7 +251,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
 	a.batch.Forget()
-	if a.open = nil; got.Missed {
+	if a.open = nil; got.Missed || moved { // it is no start for others: they may name the index before
 		return
 	}
 	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)

@@ -146,7 +146,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	c.setAnswer(c.room.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
-		got := ack.Read(res, c.Target())
+		got := s.acked(ctx, c, res, nil)
 		s.noteUpdate(ctx, c, res, &got)
 	}
 	return res, nil
@@ -172,9 +172,8 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 }
 
 // updateHere performs an _update with `doc` under a rule with a transform, like a patch: it reads the document, merges the part as the
-// engine would, applies the transform, and writes the whole document under the guard of the read. So a transform means the same for
-// documents and for parts. Put into the part, `default` would overwrite, `increment` would count from nothing, and `now` would turn every
-// noop into a write.
+// engine would, applies the transform, and writes the whole document under the guard of the read. Put into the part, `default` would
+// overwrite, `increment` would count from nothing, and `now` would turn every noop into a write.
 //
 // taken is false for requests that only the engine can carry out. They pass untransformed: an _update with a script; one through an
 // ingest pipeline (unless it may run again), of a document that isn't seen whole, or by a client that can't read it; and invalid

@@ -81,10 +81,8 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		if !named {
 			return
 		}
-		now, cancel := context.WithCancel(context.Background())
-		cancel() // what another write of the session has reserved is not waited for
-		taken, err := s.sessions.Take(now, thread, c.Ref(), nil)
-		if err != nil {
+		taken, ok := s.sessions.TakeNow(thread, c.Ref(), nil)
+		if !ok {
 			return
 		}
 		b = &taken

@@ -62,7 +62,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c.Room = budget.Of(ctx)
 	c.ctx, c.cancel = c.Within(ctx)
 	defer c.release()
-	return s.end(c, s.perform(c.ctx, c))
+	return s.end(c, s.follow(c.ctx, c, s.perform(c.ctx, c)))
 }
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.

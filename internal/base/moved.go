@@ -1,0 +1,122 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/session"
+)
+
+// The name of a write may be moved around the proxy: an alias stands for another index then, or an index has become an alias. The numbers
+// of the index before are no guard in the one after, which may have the same numbers by chance.
+
+// ErrMoved reports that the write's name stands for another index than when the write began. Nothing was written. The write begins again.
+var ErrMoved = fmt.Errorf("%w: its name stands for another index than a moment ago", catalog.ErrUnavailable)
+
+// sharedAge is how old what is known of a name may be where a document is read by the index's own name, because the write's name finds
+// several indices.
+const sharedAge = time.Millisecond
+
+// fetch reads the write's document by the name that the write goes by. So the write isn't made from a document of another index. The
+// error is ErrMoved if the name has been moved.
+func (f *Finder) fetch(ctx context.Context, w *Search) (doc.Revision, error) {
+	engine, d := f.Engine, w.Doc
+	if w.Way != nil {
+		engine = w.Way
+	}
+	switch {
+	case w.Index.UUID == "", w.Index.DataStream != "": // by whose name the engine changes no document
+	case w.Index.Shared: // a read by the name finds several indices
+		if ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, sharedAge); err != nil || !sameIndex(&ix, &w.Index) {
+			return doc.Revision{}, errors.Join(err, ErrMoved)
+		}
+	default:
+		d.Name = w.Name
+	}
+	rev, err := engine.Fetch(ctx, w.Caller, d)
+	if err != nil && d.Name != "" && f.isMoved(ctx, w, err) {
+		return doc.Revision{}, ErrMoved
+	}
+	return rev, err
+}
+
+// isMoved reports whether the name has been moved, after a read by it has failed.
+func (f *Finder) isMoved(ctx context.Context, w *Search, err error) bool {
+	var status *es.StatusError
+	switch {
+	case errors.Is(err, es.ErrElsewhere):
+		f.Catalog.Void(w.Credentials(), w.Name)
+		return true
+	case w.Name == w.Index.Name:
+		return false
+	case errors.Is(err, es.ErrNoIndex), errors.As(err, &status) && status.Status == http.StatusBadRequest: // of several indices, say
+		f.Catalog.Void(w.Credentials(), w.Name)
+		ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, 0)
+		return err == nil && !sameIndex(&ix, &w.Index)
+	}
+	return false
+}
+
+// sameIndex reports whether a name stands for the same index as before, in the same way.
+func sameIndex(a, b *catalog.Index) bool {
+	return a.Name == b.Name && a.UUID == b.UUID && a.Shared == b.Shared
+}
+
+// Follow looks at the index that the answer to a write names. If the write's name stands for that index now, and stood for another one, the
+// write is of that index from here on, with what its client has seen. Follow reports whether that is so. Otherwise an ingest pipeline may
+// have taken the document elsewhere.
+func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
+	before := w.Index
+	if !before.Exists() || index == "" || index == before.Name {
+		return false
+	}
+	if !w.Pipeline && !before.Pipeline { // which may take each document elsewhere
+		f.Catalog.Void(w.Credentials(), w.Name)
+	}
+	if f.Locate(ctx, w) != nil || w.Index.Name != index {
+		w.Index, w.Doc.Index = before, before.Name
+		return false
+	}
+	former := w.Base
+	w.Base = f.Sessions.Witness(w.Session, w.Ref())
+	w.carry(&former)
+	former.Release()
+	return true
+}
+
+// takeFormer finds the base of a write whose client has last seen the document of the index for which the name stood before, and not the
+// one of the index for which it stands now. Its change counts from that. The base is no guard: its numbers are of another index.
+func (f *Finder) takeFormer(w *Search) {
+	ref := w.Ref()
+	if ref.Index = w.Index.Before; ref.Index == "" {
+		return
+	}
+	former, ok := f.sessionStore(w).TakeNow(w.Session, ref, w.Sent) // without a wait: this write holds a base
+	if ok && former.SeenAfter(&w.Base) {
+		w.carry(&former)
+	}
+	former.Release()
+}
+
+// carry makes what the client has seen in the index before the base, without its numbers. The other base is to be given back: it may be of
+// another client. In an inferred session the write leaves nothing, because other clients of the session may write from what they have seen
+// there.
+func (w *Search) carry(former *session.Base) {
+	b := &w.Base
+	if former.Kind == session.KindNone {
+		return
+	}
+	if !w.Session.IsNamed() {
+		b.Release()
+	}
+	b.Become(former)
+	if w.Moved = !former.Doubtful && (b.View != nil || b.Kind == session.KindAbsent); !w.Moved { // nor are its numbers a guard
+		b.Kind, b.Reason = session.KindLost, session.ReasonIndex
+	}
+}

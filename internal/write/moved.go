@@ -1,0 +1,47 @@
+package write
+
+import (
+	"context"
+	"errors"
+
+	"optimist/internal/ack"
+	"optimist/internal/base"
+	"optimist/internal/es"
+	"optimist/internal/session"
+	"optimist/internal/upstream"
+)
+
+// maxMoves is how often a write begins again because its name stands for another index.
+const maxMoves = 3
+
+// follow performs a write again that has ended with err, if its name was moved around the proxy meanwhile.
+func (s *Service) follow(ctx context.Context, c *change, err error) error {
+	for errors.Is(err, base.ErrMoved) && c.moves < maxMoves {
+		if err = s.beginAgain(c); err == nil {
+			err = s.perform(ctx, c)
+		}
+	}
+	return err
+}
+
+// beginAgain makes the change what it was before it was located. What was tried stays.
+func (s *Service) beginAgain(c *change) error {
+	c.Base.Release()
+	before := *c
+	before.req.Found = nil // it isn't what was found any more
+	err := c.read(before.req, s)
+	c.ctx, c.cancel, c.Room, c.Began, c.Deadline = before.ctx, before.cancel, before.Room, before.Began, before.Deadline
+	c.attempts, c.moves = before.attempts, before.moves+1
+	return err
+}
+
+// acked reads the acknowledgement of the change's write. If that names another index because the name was moved, the change is of that
+// index from here on.
+func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, said *es.Item) ack.Ack {
+	got := ack.Of(res, said, c.Target())
+	if got.Missed && s.bases.Follow(ctx, &c.Search, got.Index) {
+		c.Outcome.Reason = session.ReasonIndex.String()
+		got = ack.Of(res, said, c.Target())
+	}
+	return got
+}

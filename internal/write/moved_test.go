@@ -1,0 +1,174 @@
+package write
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/doc"
+	"optimist/internal/upstream"
+)
+
+// movable is a world in which the alias shop stands for blue. Green has a document "1" with the same numbers as blue's.
+func movable(t *testing.T, rules string) *world {
+	t.Helper()
+	w := newWorld(t, rules)
+	w.direct("PUT", "/blue", `{"aliases":{"shop":{}}}`)
+	w.direct("PUT", "/green", `{}`)
+	w.direct("PUT", "/blue/_doc/1", `{"of":"blue","l":["x"]}`)
+	w.direct("PUT", "/green/_doc/1", `{"of":"green","l":["x","g"]}`)
+	has(t, w.client("first").send("PUT", "/shop/_doc/other", `{}`), 201, "passed") // now it is known what the name is
+	return w
+}
+
+// move has the alias stand for green from now on.
+func (w *world) move() {
+	w.t.Helper()
+	status, answer := w.direct("POST", "/_aliases",
+		`{"actions":[{"remove":{"index":"blue","alias":"shop"}},{"add":{"index":"green","alias":"shop"}}]}`)
+	if status != 200 {
+		w.t.Fatal(answer)
+	}
+}
+
+// push makes green's numbers others than blue's.
+func (w *world) push() {
+	w.direct("PUT", "/green/_doc/1", w.green())
+	w.direct("PUT", "/green/_doc/1", w.green())
+}
+
+func (w *world) green() string {
+	_, body := w.direct("GET", "/green/_doc/1", "")
+	return gjson.Get(body, "_source").Raw
+}
+
+// readBy reads the document by the alias, as the door would watch it.
+func (c *client) readBy() {
+	c.w.t.Helper()
+	epoch := c.w.store.Epoch()
+	status, body := c.w.direct("GET", "/shop/_doc/1", "")
+	ref := doc.Ref{Index: gjson.Get(body, "_index").String(), ID: "1"}
+	if status == 404 {
+		c.w.store.ReadAbsent(c.sess, ref, epoch)
+		return
+	}
+	rev, ok := revisionIn(body)
+	if !ok {
+		c.w.t.Fatalf("no revision in %s", body)
+	}
+	c.w.store.Read(c.sess, ref, rev, epoch)
+}
+
+// The alias is moved before the first try, or after it: the patch is made on the document that the name stands for when it is written.
+func TestAPatchIsMadeOnTheDocumentThatItsNameStandsFor(t *testing.T) {
+	for name, pushed := range map[string]bool{"equal numbers": false, "other numbers": true} {
+		t.Run(name, func(t *testing.T) {
+			w := movable(t, "")
+			if pushed {
+				w.push()
+			}
+			w.move()
+			has(t, w.client("p").patch(target1, "merge", `{"p":1}`), 200, "")
+			same(t, w.green(), `{"of":"green","l":["x","g"],"p":1}`)
+		})
+		t.Run(name+", after a try", func(t *testing.T) {
+			w := movable(t, "")
+			tried := false
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if !tried && r.Method == "PUT" && strings.HasPrefix(string(r.Target), target1) {
+					tried = true
+					w.direct("PUT", "/blue/_doc/1", `{"of":"blue","l":["y"]}`) // so that it conflicts
+					w.direct("PUT", "/green/_doc/1", `{"of":"green","l":["x","g"]}`)
+					if pushed {
+						w.push()
+					}
+					res := w.engine.handle(r)
+					w.move()
+					return res, nil
+				}
+				return nil, nil
+			}
+			has(t, w.client("p").patch(target1, "merge", `{"p":1}`), 200, "")
+			same(t, w.green(), `{"of":"green","l":["x","g"],"p":1}`)
+		})
+	}
+}
+
+// A client reads, the alias is moved, the client writes: its change is made to the document that the name stands for now.
+func TestAChangeFollowsItsName(t *testing.T) {
+	for name, pushed := range map[string]bool{"equal numbers, asked again": false, "other numbers": true} {
+		for who, of := range map[string]func(w *world) *client{
+			"named":    func(w *world) *client { return w.client("me") },
+			"inferred": func(w *world) *client { return w.stranger() },
+		} {
+			for kind, send := range map[string]func(c *client) result{
+				"PUT":     func(c *client) result { return c.save("1", `{"of":"blue","l":["x","me"]}`) },
+				"_update": func(c *client) result { return c.send("POST", "/shop/_update/1", `{"doc":{"l":["x","me"]}}`) },
+			} {
+				t.Run(name+", "+who+", "+kind, func(t *testing.T) {
+					w := movable(t, "")
+					me := of(w)
+					me.readBy()
+					w.move()
+					if pushed {
+						w.push()
+					} else {
+						w.later += 2 * time.Second
+					}
+					has(t, send(me), 200, "merged")
+					same(t, w.green(), `{"of":"green","l":["x","g","me"]}`)
+				})
+			}
+		}
+	}
+}
+
+// What a client has seen of the document before is no base of its next write once it has written to the other.
+func TestAChangeThatFollowedItsNameCountsOnce(t *testing.T) {
+	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+	w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
+	w.direct("PUT", "/green/_doc/1", `{"n":100}`)
+	w.push()
+	me := w.client("me")
+	me.readBy()
+	w.move()
+	has(t, me.save("1", `{"n":2}`), 200, "merged")
+	has(t, me.save("1", `{"n":3}`), 200, "")
+	same(t, w.green(), `{"n":102}`)
+}
+
+// A document that isn't in the index for which the name stands now is made there: the engine would make it, too.
+func TestADocumentThatIsNotInTheOtherIndexIsMade(t *testing.T) {
+	w := movable(t, "")
+	w.direct("DELETE", "/green/_doc/1", "")
+	me := w.client("me")
+	me.readBy()
+	w.move()
+	has(t, me.save("1", `{"l":["me"]}`), 201, "")
+	same(t, w.green(), `{"l":["me"]}`)
+}
+
+// The engine accepts the guard in the other index, whose numbers are the same by chance. The write was guarded, and its outcome says so.
+func TestAGuardThatTheOtherIndexAcceptsIsToldAsOne(t *testing.T) {
+	w := movable(t, "")
+	me := w.client("me")
+	me.readBy()
+	w.move()
+	has(t, me.save("1", `{"of":"me"}`), 200, "guarded;attempts=1;base=session;reason=index")
+	w.direct("PUT", "/green/_doc/1", `{"of":"me","g":1}`)
+	has(t, me.save("1", `{"of":"me","again":1}`), 200, "merged") // from what it wrote
+	same(t, w.green(), `{"of":"me","g":1,"again":1}`)
+}
+
+// The same, of a write without a base: its session knows where it went.
+func TestAPassedWriteFollowsItsName(t *testing.T) {
+	w := movable(t, "")
+	w.move()
+	me := w.client("me")
+	has(t, me.save("1", `{"of":"me"}`), 200, "passed;attempts=1;base=none;reason=index")
+	w.direct("PUT", "/green/_doc/1", `{"of":"me","g":1}`)
+	has(t, me.save("1", `{"of":"me","again":1}`), 200, "merged")
+	same(t, w.green(), `{"of":"me","g":1,"again":1}`)
+}
