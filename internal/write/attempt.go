@@ -92,8 +92,7 @@ func (s *Service) outOfLane(ctx context.Context, c *change) error {
 	return s.pass(ctx, c, c.Outcome.Reason)
 }
 
-// place is the place of the change's document. If its index isn't known, each realm has a place of its own: a gateway may send its
-// clients elsewhere.
+// place is where the change's document is. If its index isn't known, each realm has its own: a gateway may send its clients elsewhere.
 func (c *change) place() retry.Place {
 	if c.Index.UUID != "" {
 		return retry.Place{Ref: c.Ref(), UUID: c.Index.UUID}
@@ -203,8 +202,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	return a.handleAnswer(ctx, res, err)
 }
 
-// releaseMemory gives back the memory of the try before this one. The document that it read is on the account of the leader's request. The
-// drafts are on the accounts of their own requests. Neither is used any more.
+// releaseMemory gives back the memory of the try before this one: of the document that it read, and of the drafts.
 func (a *attempt) releaseMemory(leaders *budget.Account) {
 	leaders.Cut(a.budgetLevel)
 	for _, c := range a.open {

@@ -52,8 +52,7 @@ func (l *load) outgoing() (body []byte, create bool) {
 	return body, create
 }
 
-// send sends a request of the change's, on the way that its request brings, if it does: what the engine rejects in a bulk the bulk sends
-// again.
+// send sends a request of the change's, on a way of its own if it has one: a bulk sends again what the engine rejects.
 func (s single) send(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
 	r.Background = c.req.Background
 	switch {

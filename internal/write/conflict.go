@@ -56,8 +56,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	return nil
 }
 
-// fetch reads the current revision, with the client's own credentials. Then it judges the changes that may have been applied by an
-// earlier try.
+// fetch reads the current revision as the client, and then judges the changes that an earlier try may have applied.
 func (a *attempt) fetch(ctx context.Context) error {
 	first := a.open[0]
 	a.s.events.Fetch.Call(first.Rule.Name)

@@ -79,8 +79,7 @@ func (c *change) isShareable() bool {
 		!c.Base.Doubtful && c.WhyUnmergeable() == ""
 }
 
-// create makes a document, where there is none. The engine itself refuses such a write when the document exists: it needs no guard, and its
-// conflict is its answer.
+// create makes a document. The engine itself refuses that when the document exists: its conflict is the answer.
 func (s *Service) create(ctx context.Context, c *change) error {
 	if c.req.Journal != nil {
 		return s.createJournalled(ctx, c)

@@ -16,8 +16,7 @@ var (
 	ErrNotWritten     = delivery.ErrNotWritten
 )
 
-// handleNoAnswer deals with a write without an answer. Changes that stay open may be sent again: the guard protects them, or twice does no
-// harm.
+// handleNoAnswer deals with a write without an answer. Changes that stay open may go again: a guard protects them, or twice does no harm.
 func (a *attempt) handleNoAnswer(ctx context.Context, err error) error {
 	if !errors.Is(err, ErrUnknownOutcome) {
 		for _, c := range a.open {

@@ -26,8 +26,7 @@ import (
 // Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document when it comes, and put back when
 // it goes. Kept documents (a session's views, a lane's guess) include them.
 
-// dropMarks takes out of a part what its client sent in the field of marks: in a document it makes no difference, since what is stored
-// there is put in last.
+// dropMarks takes out of a part what its client sent in the field of marks. What is stored there is put in last.
 func (c *change) dropMarks() {
 	if c.Op.Kind == api.Update {
 		c.req.Body = mark.Drop(c.req.Body, c.field(), "doc", "upsert")

@@ -155,8 +155,7 @@ func (c *change) field() string { return c.Rule.WriteID }
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 
-// onlyCreates reports whether the change went as an _update that only creates a document. If there is one already, that is a conflict,
-// though the engine answers 200 and that nothing had to be changed.
+// onlyCreates reports whether the change went as an _update that only creates a document. If there is one, that is a conflict, and no noop.
 func (c *change) onlyCreates() bool { return c.goesAsPart() && c.draft.Part == nil }
 
 // revision is what the engine holds at the change's base, as far as is known.

@@ -42,8 +42,7 @@ type Events struct {
 	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
 	Collision   hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
 	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
-	// Marked is called if an answer was lost, and the document's marks showed whether the write was applied: with the rule's name and the
-	// result.
+	// Marked is called if an answer was lost and marks showed whether the write was applied, with the rule's name and the result.
 	Marked hook.Func2[string, bool]
 	// StrategiesUnused is told the name of a rule with strategies under which the engine merged an _update: it doesn't know them.
 	StrategiesUnused hook.Func1[string]

@@ -187,8 +187,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e ending, number
 	}
 }
 
-// settlePassedPart does the same for an _update that went as its client sent it, with the client's own guard, say. Its answer stays as
-// it is.
+// settlePassedPart does the same for an _update that went as its client sent it. Its answer stays as it is.
 func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	b := &c.Base
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created

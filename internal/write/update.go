@@ -63,9 +63,8 @@ func (s *Service) updateUnseen(ctx context.Context, c *change, piped bool) error
 	return s.updateByEngine(ctx, c)
 }
 
-// pipesUpsert reports whether the engine runs an ingest pipeline over the upsert of an _update. In a bulk it does that before it looks
-// whether there is a document: it refuses an upsert that the pipeline refuses, and merges the pipeline's result for a doc_as_upsert into
-// an existing document. The engine takes no upsert together with a guard. So such an _update has to go as it is.
+// pipesUpsert reports whether the engine runs an ingest pipeline over the upsert of an _update. In a bulk it does so even if there is a
+// document, and the engine takes no upsert together with a guard. So such an _update has to go as it is.
 func (s *Service) pipesUpsert(ctx context.Context, c *change) (piped bool, err error) {
 	switch {
 	case c.req.Piped:
@@ -209,8 +208,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	return taken || err != nil, err
 }
 
-// updateOnlyNew performs an _update that asks for no document: the engine would carry it out on the document of a client that is
-// faster, so it is made here, as a patch is.
+// updateOnlyNew performs an _update that asks for no document, as a patch. The engine would carry it out on one that came meanwhile.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.Sent, true, c.Room)
 	if !ok {

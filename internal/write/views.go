@@ -13,9 +13,8 @@ import (
 	"optimist/internal/upstream"
 )
 
-// noteUpdate notes what a session knows after the engine has merged an _update. If the answer shows the document, its client has read it.
-// If a script has deleted the document, its client has seen that it is gone. Else the document is no longer what the client's named
-// thread of work sent before. If the thread's next write were counted from that, and sent the same values again, it would change nothing.
+// noteUpdate notes what a session knows after the engine has merged an _update: its client has read what the answer shows, or has seen that
+// a script has deleted the document. Else the client's named thread no longer has what it sent: sent again, that would change nothing.
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response, got *ack.Ack) {
 	r, rev := c.req, got.Revision
 	rev.Source, _ = c.answerDocument(res)
