@@ -280,6 +280,14 @@ func (m *model) release(k viewcache.Key, b modelBase, since int) {
 	slices.SortFunc(e.reads, func(x, y modelBase) int { return x.order - y.order })
 }
 
+// passedBy is for a write that leaves no view: one that is older is no base any more. A delete is newer than all of them.
+func (m *model) passedBy(e *modelEntry, n int64) {
+	if v := e.view; v != nil && v.n != n && (n < 0 || v.n < n) {
+		e.view = nil
+		m.lose(e, ReasonEvicted)
+	}
+}
+
 // commit ends a write; n is -1 for a delete.
 func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored, sent string, created bool) {
 	if !created {
@@ -289,6 +297,7 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 	unread := b.kind == KindNone && !k.Session.IsNamed() && created && n >= 0 && m.keeps(k.Ref.Index)
 	e.marker = ReasonNone
 	if !m.endPending(e, b, k) && !unread {
+		m.passedBy(e, n)
 		return
 	}
 	if n >= 0 && !m.keeps(k.Ref.Index) && !k.Session.IsNamed() {
