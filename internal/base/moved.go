@@ -33,8 +33,12 @@ func (f *Finder) fetch(ctx context.Context, w *Search) (doc.Revision, error) {
 	switch {
 	case w.Index.UUID == "", w.Index.DataStream != "": // by whose name the engine changes no document
 	case w.Index.Shared: // a read by the name finds several indices
-		if ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, sharedAge); err != nil || !sameIndex(&ix, &w.Index) {
-			return doc.Revision{}, errors.Join(err, ErrMoved)
+		ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, sharedAge)
+		if err != nil {
+			return doc.Revision{}, err
+		}
+		if !sameIndex(&ix, &w.Index) {
+			return doc.Revision{}, ErrMoved
 		}
 	default:
 		d.Name = w.Name
@@ -90,23 +94,33 @@ func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
 	return true
 }
 
-// takeFormer finds the base of a write whose client has last seen the document of the index for which the name stood before, and not the
-// one of the index for which it stands now. Its change counts from that. The base is no guard: its numbers are of another index.
+// takeFormer is for a write whose client has last seen the document in the index for which the name stood before, and not in the one for
+// which it stands now. The change of a named session counts from that. The base is no guard: its numbers are of another index. Nor is it
+// the base of a second write: whether this one is applied may stay unknown. Of an inferred session it isn't known which client has seen
+// what: if it has seen nothing here, the base is lost.
 func (f *Finder) takeFormer(w *Search) {
-	ref := w.Ref()
-	if ref.Index = w.Index.Before; ref.Index == "" {
+	ref, unseen := w.Ref(), w.Base.Kind == session.KindNone
+	if ref.Index = w.Index.Before; ref.Index == "" || !f.Sessions.MayHaveBase(w.Session, ref) {
+		return
+	}
+	if unseen {
+		w.Base.Kind, w.Base.Reason = session.KindLost, session.ReasonIndex
+	}
+	if !w.Session.IsNamed() || !unseen && !w.Base.SeenSince(0) {
 		return
 	}
 	former, ok := f.sessionStore(w).TakeNow(w.Session, ref, w.Sent) // without a wait: this write holds a base
-	if ok && former.SeenAfter(&w.Base) {
+	switch {
+	case ok && (unseen || former.SeenAfter(&w.Base)):
 		w.carry(&former)
+		former.Doubt()
+	case ok:
+		former.Release()
 	}
-	former.Release()
 }
 
-// carry makes what the client has seen in the index before the base, without its numbers. The other base is to be given back: it may be of
-// another client. In an inferred session the write leaves nothing, because other clients of the session may write from what they have seen
-// there.
+// carry makes what the client has seen in the index before the base, without its numbers. In an inferred session the write leaves nothing,
+// because other clients of the session may write from what they have seen there.
 func (w *Search) carry(former *session.Base) {
 	b := &w.Base
 	if former.Kind == session.KindNone {

@@ -256,7 +256,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	defer e.index.leave()
 	now, before := c.now(), e.index.last.Load()
 	switch f := e.index.failure.Load(); {
-	case c.holds(before, asker, now, maxAge):
+	case c.holds(before, asker, now, maxAge), c.holds(before, asker, now, 0) && before.askedAt.After(began): // while this caller waited
 		return before.value, nil
 	case e.missing.After(began):
 		return Index{Index: es.Index{Name: name}}, nil

@@ -13,7 +13,7 @@ func (c *Catalog) Shown(realm session.Credentials, name, index string) (moved bo
 		return false
 	}
 	a := e.index.last.Load()
-	if a == nil || !a.value.Exists() || a.value.Name == index || a.value.Shared || a.value.DataStream != "" {
+	if a == nil || !a.value.Exists() || a.value.Name == index || a.value.Shared || a.value.Pipeline || a.value.DataStream != "" {
 		return false
 	}
 	c.void(e, a)

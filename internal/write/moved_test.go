@@ -1,12 +1,14 @@
 package write
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/upstream"
 )
@@ -99,29 +101,78 @@ func TestAPatchIsMadeOnTheDocumentThatItsNameStandsFor(t *testing.T) {
 // A client reads, the alias is moved, the client writes: its change is made to the document that the name stands for now.
 func TestAChangeFollowsItsName(t *testing.T) {
 	for name, pushed := range map[string]bool{"equal numbers, asked again": false, "other numbers": true} {
-		for who, of := range map[string]func(w *world) *client{
-			"named":    func(w *world) *client { return w.client("me") },
-			"inferred": func(w *world) *client { return w.stranger() },
+		for kind, send := range map[string]func(c *client) result{
+			"PUT":     func(c *client) result { return c.save("1", `{"of":"blue","l":["x","me"]}`) },
+			"_update": func(c *client) result { return c.send("POST", "/shop/_update/1", `{"doc":{"l":["x","me"]}}`) },
 		} {
-			for kind, send := range map[string]func(c *client) result{
-				"PUT":     func(c *client) result { return c.save("1", `{"of":"blue","l":["x","me"]}`) },
-				"_update": func(c *client) result { return c.send("POST", "/shop/_update/1", `{"doc":{"l":["x","me"]}}`) },
-			} {
-				t.Run(name+", "+who+", "+kind, func(t *testing.T) {
-					w := movable(t, "")
-					me := of(w)
-					me.readBy()
-					w.move()
-					if pushed {
-						w.push()
-					} else {
-						w.later += 2 * time.Second
-					}
-					has(t, send(me), 200, "merged")
-					same(t, w.green(), `{"of":"green","l":["x","g","me"]}`)
-				})
-			}
+			t.Run(name+", "+kind, func(t *testing.T) {
+				w := movable(t, "")
+				me := w.client("me")
+				me.readBy()
+				w.move()
+				if pushed {
+					w.push()
+				} else {
+					w.later += 2 * time.Second
+				}
+				has(t, send(me), 200, "merged")
+				same(t, w.green(), `{"of":"green","l":["x","g","me"]}`)
+			})
 		}
+	}
+}
+
+// Of an inferred session it isn't known which client has seen what in the index before: the base of its first write in the other is lost.
+func TestTheBaseOfAnInferredSessionIsLostIfTheNameIsMoved(t *testing.T) {
+	for rules, want := range map[string]string{
+		"": "passed;attempts=1;base=lost;reason=index",
+		"rules:\n- {name: r, match: {index: [shop]}, base: {lost: reject}}\n": "",
+	} {
+		w := movable(t, rules)
+		me := w.stranger()
+		me.readBy()
+		w.move()
+		w.later += 2 * time.Second
+		r := me.save("1", `{"of":"me"}`)
+		if want == "" {
+			if !errors.Is(r.err, base.ErrLost) {
+				t.Errorf("%+v", r)
+			}
+			continue
+		}
+		has(t, r, 200, want)
+		me.readBy()
+		w.direct("PUT", "/green/_doc/1", `{"of":"me","g":1}`)
+		has(t, me.save("1", `{"of":"me","n":1}`), 200, "merged") // it has read there
+		same(t, w.green(), `{"of":"me","g":1,"n":1}`)
+	}
+}
+
+// Whether the write was applied isn't known: its change isn't merged a second time.
+func TestAChangeThatFollowedItsNameIsNotMergedTwice(t *testing.T) {
+	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+	w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
+	w.direct("PUT", "/green/_doc/1", `{"n":100}`)
+	w.push()
+	me := w.client("me")
+	me.readBy()
+	w.move()
+	w.later += 2 * time.Second
+	lost := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "PUT" && strings.Contains(string(r.Target), "if_seq_no") && !lost {
+			lost = true
+			w.engine.handle(r)
+			return nil, &upstream.Error{Class: upstream.Lost, Sent: true}
+		}
+		return nil, nil
+	}
+	if r := me.save("1", `{"n":2}`); !errors.Is(r.err, ErrUnknownOutcome) {
+		t.Fatalf("%+v", r)
+	}
+	r := me.save("1", `{"n":2}`)
+	if r.err == nil && strings.Contains(r.outcome, "merged") {
+		t.Errorf("%+v, stored %s", r, w.green())
 	}
 }
 

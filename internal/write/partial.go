@@ -96,7 +96,7 @@ func (s *Service) rebasePatch(c *change) {
 		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.viewWithPart)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.OnlyNew = true
-	case !c.ViewIsStored():
+	case !c.ViewIsStored(), c.Moved:
 		c.patch.Edit, c.Outcome.Reason = intent.Stale{}, outcome.ReasonNumbers
 	default:
 		c.guardPatch(c.Base.Numbers)
