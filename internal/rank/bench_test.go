@@ -28,6 +28,29 @@ func BenchmarkChoice(b *testing.B) {
 	}
 }
 
+// BenchmarkOneName has lists of so many entries with one name. The time grows with them, not with their square.
+func BenchmarkOneName(b *testing.B) {
+	for _, n := range []int{500, 1000, 2000, 4000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			cs := make([]Candidate, 64)
+			for i := range cs {
+				cs[i] = Candidate{Revision: at(int64(i+1), oneName(n, i))}
+				cs[i].Digest = NewDigest(cs[i].Source)
+			}
+			sent := Sent{Body: []byte(oneName(n, 100))}
+			b.ReportAllocs()
+			for b.Loop() {
+				Likeliest(cs, sent)
+			}
+		})
+	}
+}
+
+// oneName is a document with a list of entries that have one name.
+func oneName(entries, value int) string {
+	return `{"l":[` + strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"name":"cpu","value":%d},`, value), entries), ",") + `]}`
+}
+
 func BenchmarkDigest(b *testing.B) {
 	source := []byte(large(32))
 	b.SetBytes(int64(len(source)))

@@ -63,6 +63,7 @@ type member struct {
 	parent      uint64 // the place of the object or list that holds it; 0: the document
 	kind        uint64 // its place, without what identifies entries of lists
 	number      int32  // 1 + its place among the numbers; 0: it is none
+	before      int32  // how many members before it have its name, one right after the other
 	key, weight uint8
 	container   bool // an object or a list
 	entry       bool // an entry of a list
@@ -112,13 +113,11 @@ const (
 	maxIdle = 1 << 14
 )
 
-// place returns the place of the i-th member.
-func (d *Digest) place(i int) uint64 {
-	for i > 0 && d.items[i-1].key+1 == d.items[i].key {
-		i-- // an entry of the same name
-	}
-	return d.items[i].key
-}
+// place returns the place of the i-th member. Entries of a list that have one name share the place of the first one.
+func (d *Digest) place(i int) uint64 { return d.items[i].key - uint64(d.members[i].before) } //nolint:gosec // not negative
+
+// near is how many members around the likeliest index find looks at first.
+const near = 8
 
 // find returns the index of the member at a place, or -1. It looks at the i-th member first.
 func (d *Digest) find(i int, place uint64) int {
@@ -126,18 +125,19 @@ func (d *Digest) find(i int, place uint64) int {
 		return i
 	}
 	n := len(d.members)
-	about, _ := bits.Mul64(place, uint64(n)) // places are spread evenly
-	i = int(about)                           //nolint:gosec // below n
-	for i < n && d.items[i].key < place {
-		i++
+	about, _ := bits.Mul64(place, uint64(n))                     // places are spread evenly, but for entries of one name
+	from, to := max(0, int(about)-near), min(n, int(about)+near) //nolint:gosec // below n
+	if from < to && d.items[from].key > place {
+		from = 0
 	}
-	for i > 0 && d.items[i-1].key >= place {
-		i--
+	if to < n && d.items[to].key <= place {
+		to = n
 	}
-	if i == n || d.items[i].key != place {
+	k, found := slices.BinarySearchFunc(d.items[from:to], place, func(it item, place uint64) int { return cmp.Compare(it.key, place) })
+	if !found {
 		return -1
 	}
-	return i
+	return from + k
 }
 
 // has reports whether there is a member at a place.
@@ -258,8 +258,14 @@ func (d *digester) sortMembers() {
 	for i, k := range d.sorter.sorted() {
 		m := &d.foundMembers[k.from]
 		d.items, d.members = append(d.items, m.item), append(d.members, m.member)
-		if i > 0 && d.items[i].key <= d.items[i-1].key {
-			d.items[i].key = d.items[i-1].key + 1
+		if i == 0 {
+			continue
+		}
+		if last := d.items[i-1].key; d.items[i].key <= last {
+			d.items[i].key = last + 1
+		}
+		if d.items[i].key == d.items[i-1].key+1 {
+			d.members[i].before = d.members[i-1].before + 1
 		}
 	}
 }

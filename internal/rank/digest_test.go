@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -51,6 +52,25 @@ func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
 	const before, after = `{"columns":[["a","b"],["c"],[]]}`, `{"columns":[["a"],["c","b"],[]]}`
 	if a, b := NewDigest([]byte(before)), NewDigest([]byte(after)); a.distance(b) == 0 {
 		t.Error("no difference")
+	}
+}
+
+// Entries that have one name share a place: that of the first one.
+func TestEntriesOfOneNameShareAPlace(t *testing.T) {
+	d, places := NewDigest([]byte(oneName(100, 7))), map[uint64]int{}
+	for i := range d.members {
+		places[d.place(i)]++
+		if at := d.find(len(d.members), d.items[i].key); at != i {
+			t.Errorf("member %d is found at %d", i, at)
+		}
+	}
+	var most []int
+	for _, n := range places {
+		most = append(most, n)
+	}
+	slices.Sort(most)
+	if want := []int{1, 100, 100, 100}; !slices.Equal(most, want) { // the list; the entries, their names and their values
+		t.Errorf("places of %d members, want %d", most, want)
 	}
 }
 

@@ -51,13 +51,14 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 // candidate lacks the number, the step is from 0, as for a sum.
 func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64) {
 	sent := &w.mine.numbers[m.number-1]
+	place := w.mine.place(i)
 	nearest, w.steps, w.numbers = math.Inf(1), w.steps[:0], w.numbers[:0]
 	for k := range cs {
 		var n *number
 		step := 0.0
 		if d := cs[k].Digest; d != nil {
 			from := &number{exact: true}
-			if n = d.number(i, w.mine.place(i)); n != nil {
+			if n = d.number(i, place); n != nil {
 				from = n
 			}
 			if step = sent.step(from); step != 0 {
