@@ -145,8 +145,8 @@ func (t *table) add(hash uint64) int {
 }
 
 func (t *table) slot(hash uint64) *cell {
-	mask := uint64(len(t.slots) - 1) //nolint:gosec // a table has slots
-	i := hash & mask
+	mask := uint64(len(t.slots) - 1)    //nolint:gosec // a table has slots
+	i := hash * elementKey >> 32 & mask // entries of one name have hashes in a row: they mustn't fill slots in a row
 	for t.slots[i].round == t.round && t.slots[i].hash != hash {
 		i = (i + 1) & mask
 	}
