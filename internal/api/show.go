@@ -11,28 +11,35 @@ var silent = map[string]bool{
 	"_mappings": true, "_nodes": true, "_open": true, "_pit": true, "_recovery": true, "_refresh": true, "_remote": true, "_resolve": true,
 	"_rollover": true, "_scripts": true, "_search_shards": true, "_security": true, "_segments": true, "_settings": true,
 	"_shard_stores": true, "_slm": true, "_snapshot": true, "_stats": true, "_tasks": true, "_template": true, "_validate": true,
-	"_xpack": true,
 }
+
+// silentXPack are the endpoints below _xpack that are like those in silent. Others show documents: _xpack/sql.
+var silentXPack = map[string]bool{"": true, "license": true, "security": true, "usage": true}
 
 // MayShow reports whether the answer to the request may show documents that are stored, or parts of them. It is false for a request that
 // writes: what its answer shows counts with the write.
 func (op *Op) MayShow(method []byte) bool {
 	switch {
-	case op.Head || !methodOf(method).in(mGET|mPOST) && methodOf(method) != 0:
+	case op.Head || string(method) == "OPTIONS" || !methodOf(method).in(mGET|mPOST) && methodOf(method) != 0:
 		return false
 	case op.Kind != Other:
 		return op.Kind.Read()
 	}
 	var segs [5][]byte
-	switch n := split(bytes.TrimPrefix(op.told(), []byte("/")), &segs); {
-	case n == 0: // nobody knows what it is
+	n := split(bytes.TrimPrefix(op.told(), []byte("/")), &segs)
+	first, second, third := string(segs[0]), string(segs[1]), string(segs[2])
+	switch {
+	case n == 0, op.Ambiguous: // nobody knows what it is
 		return true
-	case len(segs[0]) > 0 && segs[0][0] == '_':
-		return !silent[string(segs[0])]
+	case first != "" && first[0] == '_' && first != "_all":
+		return !silent[first] && !(first == "_async_search" && second == "status") && !(first == "_render" && second == "template") &&
+			!(first == "_xpack" && silentXPack[second])
 	case n == 1: // the cluster, or an index
 		return false
-	case n == 3 && string(segs[1]) == "_search" && string(segs[2]) == "point_in_time":
+	case n == 3 && second == "_search" && third == "point_in_time":
 		return false
+	case n == 3 && ofType(third, mGET|mPOST) && (second == "" || second[0] != '_' || second == "_doc"): // of a type
+		return !silent[third]
 	}
-	return !silent[string(segs[1])]
+	return !silent[second]
 }

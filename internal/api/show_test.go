@@ -16,6 +16,11 @@ func TestRequestsMayShowDocumentsUnlessTheyAreKnownNotTo(t *testing.T) {
 		"GET /": false, "GET /shop": false, "POST /shop/_count": false, "GET /_count": false, "GET /_cluster/health": false,
 		"GET /_cat/indices": false, "POST /shop/_refresh": false, "GET /shop/_mapping/field/a": false, "POST /shop/_analyze": false,
 		"POST /shop/_validate/query": false, "POST /shop/_search/point_in_time": false, "GET /_nodes/http": false,
+		"POST /_all/_refresh": false, "GET /_all/_count": false, "GET /_all/_mapping": false, "GET /_all": false, "GET /_all/_search": true,
+		"POST /_all/_msearch": true, "GET /_all/_new": true, "GET /shop/product/_count": false, "GET /shop/product/_mapping": false,
+		"GET /shop/_doc/_count": true, "POST /shop/product/_msearch": true, "GET /shop/product/_termvectors": true,
+		"OPTIONS /shop/_search": false, "OPTIONS /_new": false, "GET /_async_search/status/a": false, "GET /_async_search/a": true,
+		"POST /_render/template": false, "POST /_xpack/sql": true, "GET /_xpack/usage": false, "GET /_xpack": false,
 	} {
 		method, target, _ := bytes.Cut([]byte(request), []byte(" "))
 		var op Op
