@@ -13,8 +13,11 @@ var silent = map[string]bool{
 	"_shard_stores": true, "_slm": true, "_snapshot": true, "_stats": true, "_tasks": true, "_template": true, "_validate": true,
 }
 
-// silentXPack are the endpoints below _xpack that are like those in silent. Others show documents: _xpack/sql.
-var silentXPack = map[string]bool{"": true, "license": true, "security": true, "usage": true}
+// silentBelow are such endpoints below others that show documents, as _xpack/sql does.
+var silentBelow = map[string]bool{
+	"_async_search/status": true, "_render/template": true, "_xpack/": true, "_xpack/license": true, "_xpack/security": true,
+	"_xpack/usage": true,
+}
 
 // MayShow reports whether the answer to the request may show documents that are stored, or parts of them. It is false for a request that
 // writes: what its answer shows counts with the write.
@@ -27,19 +30,30 @@ func (op *Op) MayShow(method []byte) bool {
 	}
 	var segs [5][]byte
 	n := split(bytes.TrimPrefix(op.told(), []byte("/")), &segs)
-	first, second, third := string(segs[0]), string(segs[1]), string(segs[2])
-	switch {
+	switch first := string(segs[0]); {
 	case n == 0, op.Ambiguous: // nobody knows what it is
 		return true
-	case first != "" && first[0] == '_' && first != "_all":
-		return !silent[first] && !(first == "_async_search" && second == "status") && !(first == "_render" && second == "template") &&
-			!(first == "_xpack" && silentXPack[second])
-	case n == 1: // the cluster, or an index
-		return false
-	case n == 3 && second == "_search" && third == "point_in_time":
-		return false
-	case n == 3 && ofType(third, mGET|mPOST) && (second == "" || second[0] != '_' || second == "_doc"): // of a type
-		return !silent[third]
+	case first == "" || first == "_all" || first[0] != '_':
+		return showsOf(segs[:n])
+	default:
+		return !silent[first] && !silentBelow[first+"/"+string(segs[1])]
 	}
-	return !silent[second]
+}
+
+// showsOf is MayShow for an endpoint of an index, or of all of them.
+func showsOf(segs [][]byte) bool {
+	if len(segs) == 1 { // the index
+		return false
+	}
+	end := string(segs[1])
+	if len(segs) == 3 {
+		last := string(segs[2])
+		switch typed := end == "" || end[0] != '_' || end == "_doc"; {
+		case end == "_search" && last == "point_in_time":
+			return false
+		case typed && ofType(last, mGET|mPOST):
+			return !silent[last]
+		}
+	}
+	return !silent[end]
 }
