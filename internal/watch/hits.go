@@ -83,7 +83,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 			}
 		}
 	}
-	if more != (added{}) {
+	if more != (added{}) || rd.named() { // what a named session is shown is read, even if nothing is taken out of it
 		o.Drop = []string{"accept-encoding"}
 	}
 	usable := false
