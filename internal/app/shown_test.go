@@ -179,6 +179,53 @@ func TestWhatShowsNoDocumentEndsNoBase(t *testing.T) {
 	}
 }
 
+// What a read of one index shows counts for that one, also if nobody writes there, or no rule takes it.
+func TestWhatIsShownOfAnotherIndexEndsNoBase(t *testing.T) {
+	const off = "rules:\n- {name: off, match: {index: [audit]}, mode: off}\n- {name: rest}\n"
+	for _, rules := range []string{"", off} {
+		for _, target := range []string{"/audit/_doc/1", "/audit/_source/1", "/audit/_search?_source_includes=log", "/audit/_search"} {
+			l := newLedger(t, rules)
+			l.ask(l.direct, "PUT", "/audit/_doc/1?refresh=true", `{"log":["a"]}`)
+			if a := l.as("a", "GET", target, ""); a.Status != 200 || !strings.Contains(a.Body, `"log"`) {
+				t.Errorf("%s: %d %s", target, a.Status, a.Body)
+			}
+			l.wants(l.as("a", "PUT", doc1, `{"log":["a","a2"]}`), 200, "merged;attempts=2;base=view")
+		}
+	}
+}
+
+// A client may ask for the numbers itself, and for a compressed answer. Its search is watched all the same.
+func TestASearchForTheNumbersIsWatchedIfItsClientTakesGzip(t *testing.T) {
+	asked := ""
+	engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/_search") {
+			asked = r.Header.Get("Accept-Encoding")
+		}
+		return false
+	})
+	w := newWorldOn(t, "", Identity{}, engine)
+	w.put(doc1+"?refresh=true", `{"log":[]}`)
+	a := w.ask(w.proxied, "POST", "/shop/_search?seq_no_primary_term&version", `{}`, "Accept-Encoding", "gzip", "Optimist-Session", "a")
+	if a.Status != 200 || strings.Contains(asked, "gzip") {
+		t.Errorf("%d %s, the engine was asked for %q", a.Status, a.Body, asked)
+	}
+}
+
+// What an alias shows counts for its index, also if nobody has written by the alias yet.
+func TestWhatAnAliasShowsCountsForItsIndex(t *testing.T) {
+	for _, target := range []string{"/store/_source/1?_source_excludes=zz", "/store/_search?filter_path=hits.hits._source"} {
+		l := newLedger(t, "")
+		l.ask(l.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"store"}}]}`)
+		if a := l.as("a", "GET", target, ""); a.Status != 200 {
+			t.Fatalf("%s: %d %s", target, a.Status, a.Body)
+		}
+		l.put(doc1, `{"log":["a","b","c"]}`)
+		if a := l.as("a", "PUT", doc1, `{"log":["a","b","a2"]}`); a.Status != 409 {
+			t.Errorf("%s: %d %s [%s]", target, a.Status, a.Body, a.Outcome())
+		}
+	}
+}
+
 // A client that says that it wants no numbers gets none, and is guarded as the others are.
 func TestASearchWhoseClientWantsNoNumbersIsWatched(t *testing.T) {
 	for name, c := range map[string]struct{ target, body string }{

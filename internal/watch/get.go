@@ -276,12 +276,14 @@ func (rd *Reading) home(d *Document) doc.Ref {
 // watchStatus looks at a read that shows no numbers: a missing document is a base, too. If the read shows a document without its numbers,
 // the session knows that it has seen the document. Of a _source, a 404 may also say that the index keeps none: that is in its body.
 func (rd *Reading) watchStatus() bool {
+	rd.learnName()
 	rd.begin(true)
 	if !rd.remembers(rd.choice.rule) {
 		return false
 	}
 	op, d := rd.r.Op(), &rd.document
-	if ix, known := rd.w.Catalog.Cached(rd.client.Realm, d.Ref.Index); known {
+	ix, known := rd.w.Catalog.Cached(rd.client.Realm, d.Ref.Index)
+	if known {
 		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
 	absent := func() {
@@ -294,7 +296,9 @@ func (rd *Reading) watchStatus() bool {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
 			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
-			rd.showOne(d)
+			if rd.showOne(d); !known {
+				rd.showUnknown() // the name may be an alias
+			}
 		}
 		return nil
 	}}

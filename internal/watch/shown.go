@@ -52,11 +52,15 @@ func (rd *Reading) named() bool {
 }
 
 // unwatched forwards a request that nobody watches, if its answer may show documents to a client that names its session. It reports false,
-// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it.
+// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it. Before the request is
+// sent, the engine may be asked what its name stands for.
 func (rd *Reading) unwatched() bool {
-	switch op := rd.r.Op(); {
-	case !op.MayShow(rd.r.Head().Method) || !rd.named() || hidesDocument(op):
+	op := rd.r.Op()
+	if !op.MayShow(rd.r.Head().Method) || !rd.named() || hidesDocument(op) {
 		return false
+	}
+	rd.learnName()
+	switch {
 	case op.Kind == api.Search, op.Kind == api.Scroll, op.Kind == api.Mget:
 		rd.forwardCopied(rd.showAll)
 	default:
@@ -75,14 +79,37 @@ func (rd *Reading) showUnknown() {
 	if !rd.named() {
 		return
 	}
-	c, name := rd.r.Client(), ""
-	switch rd.r.Op().Kind {
-	case api.Get, api.Source, api.Search: // all others may name further indices in their body
-		if ix, known := rd.w.Catalog.Cached(c.Realm, rd.r.Index()); known && api.OneIndex(rd.r.Index()) {
-			name = ix.Name
+	c, index := rd.r.Client(), ""
+	if name := rd.oneName(); name != "" {
+		if ix, known := rd.w.Catalog.Cached(c.Realm, name); known && ix.Unknown == "" {
+			index = ix.Name
 		}
 	}
-	rd.w.Sessions.ShownUnknown(c.Session, name)
+	rd.w.Sessions.ShownUnknown(c.Session, index)
+}
+
+// oneName is the name of the only index, or alias, of which the answer shows documents; "": there may be others.
+func (rd *Reading) oneName() string {
+	switch rd.r.Op().Kind {
+	case api.Get, api.Source, api.Search: // all others may name further indices in their body
+		if name := rd.r.Index(); api.OneIndex(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// learnName has the engine asked what the name in a named session's read stands for, if that isn't known. What the read shows would count for
+// all indices. Nothing of the read may be sent before.
+func (rd *Reading) learnName() {
+	name, realm := rd.oneName(), rd.r.Client().Realm
+	if name == "" || rd.r.Op().Head || !rd.named() || !rd.r.Rewritable() {
+		return
+	}
+	rd.askFor(name, "", func() bool {
+		_, known := rd.w.Catalog.Cached(realm, name)
+		return !known
+	})
 }
 
 // showAll notes the documents in an answer to a read of several that isn't watched.
