@@ -52,16 +52,16 @@ func (rd *Reading) named() bool {
 }
 
 // unwatched forwards a request that nobody watches, if its answer may show documents to a client that names its session. It reports false,
-// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it. Before the request is
-// sent, the engine may be asked what its name stands for.
+// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it. Before the request
+// is sent, the engine may be asked what its name stands for.
 func (rd *Reading) unwatched() bool {
 	op := rd.r.Op()
 	if !op.MayShow(rd.r.Head().Method) || !rd.named() || hidesDocument(op) {
 		return false
 	}
 	rd.learnName()
-	switch {
-	case op.Kind == api.Search, op.Kind == api.Scroll, op.Kind == api.Mget:
+	switch op.Kind {
+	case api.Search, api.Scroll, api.Mget:
 		rd.forwardCopied(rd.showAll)
 	default:
 		rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
@@ -99,8 +99,8 @@ func (rd *Reading) oneName() string {
 	return ""
 }
 
-// learnName has the engine asked what the name in a named session's read stands for, if that isn't known. What the read shows would count for
-// all indices. Nothing of the read may be sent before.
+// learnName has the engine asked what the name in a named session's read stands for, if that isn't known. What the read shows would count
+// for all indices. Nothing of the read may be sent before.
 func (rd *Reading) learnName() {
 	name, realm := rd.oneName(), rd.r.Client().Realm
 	if name == "" || rd.r.Op().Head || !rd.named() || !rd.r.Rewritable() {
