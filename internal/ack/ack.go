@@ -38,19 +38,13 @@ type Ack struct {
 }
 
 // Read reads an acknowledgement of a write of the document ref. An index without a name is any.
-func Read(res *upstream.Response, ref doc.Ref) (a Ack) {
-	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
-	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
-		return Ack{Created: res.Status == http.StatusCreated}
-	}
-	it := es.ParseItem(body)
-	return Of(res, &it, ref)
-}
+func Read(res *upstream.Response, ref doc.Ref) Ack { return Of(res, nil, ref) }
 
 // Of is Read of an answer that somebody has read already; nil: nobody has.
 func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 	if it == nil {
-		return Read(res, ref)
+		read := es.ParseItem(plain(res.Fields, res.Payload))
+		it = &read
 	}
 	a.Created = res.Status == http.StatusCreated
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
@@ -69,10 +63,7 @@ func Is(res *upstream.Response, r *upstream.Request) bool {
 	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONMedia(r.Fields) {
 		return true
 	}
-	body, err := coding.Decode(res.Payload, res.Get("content-encoding"), maxInflated)
-	if err != nil && !errors.Is(err, coding.ErrTooLarge) {
-		return false
-	}
+	body := plain(res.Fields, res.Payload)
 	if _, given := uri.Param(query, "filter_path"); given {
 		return jsontext.LooksLikeObject(body)
 	}
