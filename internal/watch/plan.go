@@ -41,10 +41,13 @@ func isOn(v gjson.Result) bool { return v.Type == gjson.True || v.Str == "true" 
 
 // judgeQuery does the same by the query, which is stronger.
 func (f *searchPlan) judgeQuery() {
-	for name, on := range map[string]*bool{"seq_no_primary_term": &f.numbered, "version": &f.versioned} {
-		if v, given := uri.Param(f.query, name); given {
+	for _, of := range [...]struct {
+		name string
+		on   *bool
+	}{{"seq_no_primary_term", &f.numbered}, {"version", &f.versioned}} {
+		if v, given := uri.Param(f.query, of.name); given {
 			v, err := uri.DecodeValue(nil, v)
-			*on = err == nil && (len(v) == 0 || string(v) == "true")
+			*of.on = err == nil && (len(v) == 0 || string(v) == "true")
 		}
 	}
 	if v, given := uri.Param(f.query, "size"); given {
