@@ -30,19 +30,14 @@ func TestALostWriteIsNotAppliedToADocumentThatWasMadeAnew(t *testing.T) {
 			}
 			me := w.client("me")
 			me.read("1")
-			lost := false
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if r.Method != "PUT" || lost {
-					return nil, nil
-				}
-				if lost = true; c.applied {
+			w.loseFirst(func(r *upstream.Request) {
+				if c.applied {
 					w.engine.handle(r)
 				}
 				w.direct("DELETE", "/shop", "") // no engine remembers versions of a deleted index
 				w.put("other", `{}`)
 				w.put("1", c.made)
-				return nil, lostError
-			}
+			})
 			if r := me.save("1", c.sent); !errors.Is(r.err, ErrUnknownOutcome) {
 				t.Errorf("got %v", r)
 			}
@@ -59,15 +54,7 @@ func TestALostWriteIsAppliedToTheSameDocumentOnceMore(t *testing.T) {
 	}
 	me := w.client("me")
 	me.read("1")
-	lost := false
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" && !lost {
-			lost = true
-			w.put("1", `{"a":1,"b":7}`)
-			return nil, lostError
-		}
-		return nil, nil
-	}
+	w.loseFirst(func(*upstream.Request) { w.put("1", `{"a":1,"b":7}`) })
 	has(t, me.save("1", `{"a":2,"b":1}`), 200, "merged")
 	same(t, w.stored("1"), `{"a":2,"b":7}`)
 }

@@ -3,7 +3,6 @@ package write
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"optimist/internal/base"
@@ -59,18 +58,7 @@ func TestOfEqualClaimsThatWaitTogetherOneIsPlaced(t *testing.T) {
 		clients[i] = w.client(fmt.Sprint(i))
 		clients[i].read("1")
 	}
-	hold, held := w.holdFirst()
-	results := make([]result, len(clients))
-	var wg sync.WaitGroup
-	for i, c := range clients {
-		wg.Go(func() { results[i] = c.save("1", claimed) })
-		if i == 0 {
-			<-held
-		}
-	}
-	w.waiting(len(clients) - 1)
-	close(hold)
-	wg.Wait()
+	results := w.queued(len(clients), func(i int) result { return clients[i].save("1", claimed) })
 	has(t, results[0], 200, "guarded")
 	for _, r := range results[1:] {
 		has(t, r, 409, "guarded")
@@ -109,16 +97,11 @@ func TestALostClaimIsTheClientsOwnIfItsMarkSaysSo(t *testing.T) {
 			w.put("1", free)
 			me := w.client("me")
 			me.read("1")
-			lost := false
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if r.Method != "PUT" || lost {
-					return nil, nil
-				}
-				if lost = true; applied {
+			w.loseFirst(func(r *upstream.Request) {
+				if applied {
 					w.engine.handle(r)
 				}
-				return nil, lostError
-			}
+			})
 			r := me.save("1", claimed)
 			if found || !applied {
 				has(t, r, 200, "guarded")

@@ -162,6 +162,20 @@ func (w *world) holdFirst() (hold, held chan struct{}) {
 	return hold, held
 }
 
+// loseFirst has the answer to the first PUT get lost from now on. meanwhile is called for it before that: the engine has seen the PUT only if
+// meanwhile hands it over.
+func (w *world) loseFirst(meanwhile func(r *upstream.Request)) {
+	lost := false
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "PUT" || lost {
+			return nil, nil
+		}
+		lost = true
+		meanwhile(r)
+		return nil, lostError
+	}
+}
+
 // put stores a document straight in the engine.
 func (w *world) put(id, body string) {
 	w.t.Helper()

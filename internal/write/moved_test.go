@@ -46,6 +46,19 @@ func (w *world) green() string {
 	return gjson.Get(body, "_source").Raw
 }
 
+// movedCount is a world in which a client has read the count 1 in blue. Then the alias was moved to green, where it is 100.
+func movedCount(t *testing.T) (*world, *client) {
+	t.Helper()
+	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+	w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
+	w.direct("PUT", "/green/_doc/1", `{"n":100}`)
+	w.push()
+	me := w.client("me")
+	me.readBy()
+	w.move()
+	return w, me
+}
+
 // readBy reads the document by the alias, as the door would watch it.
 func (c *client) readBy() {
 	c.w.t.Helper()
@@ -150,20 +163,14 @@ func TestTheBaseOfAnInferredSessionIsLostIfTheNameIsMoved(t *testing.T) {
 
 // Whether the write was applied isn't known: its change isn't merged a second time.
 func TestAChangeThatFollowedItsNameIsNotMergedTwice(t *testing.T) {
-	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
-	w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
-	w.direct("PUT", "/green/_doc/1", `{"n":100}`)
-	w.push()
-	me := w.client("me")
-	me.readBy()
-	w.move()
+	w, me := movedCount(t)
 	w.later += 2 * time.Second
 	lost := false
 	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 		if r.Method == "PUT" && strings.Contains(string(r.Target), "if_seq_no") && !lost {
 			lost = true
 			w.engine.handle(r)
-			return nil, &upstream.Error{Class: upstream.Lost, Sent: true}
+			return nil, lostError
 		}
 		return nil, nil
 	}
@@ -178,13 +185,7 @@ func TestAChangeThatFollowedItsNameIsNotMergedTwice(t *testing.T) {
 
 // What a client has seen of the document before is no base of its next write once it has written to the other.
 func TestAChangeThatFollowedItsNameCountsOnce(t *testing.T) {
-	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
-	w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
-	w.direct("PUT", "/green/_doc/1", `{"n":100}`)
-	w.push()
-	me := w.client("me")
-	me.readBy()
-	w.move()
+	w, me := movedCount(t)
 	has(t, me.save("1", `{"n":2}`), 200, "merged")
 	has(t, me.save("1", `{"n":3}`), 200, "")
 	same(t, w.green(), `{"n":102}`)

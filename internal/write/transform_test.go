@@ -349,15 +349,7 @@ func TestALostWriteIsNotTransformedTwice(t *testing.T) {
 			w.put("1", `{"a":0,"b":0,"edits":1}`)
 			me := w.client("me")
 			me.read("1")
-			once := false
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if r.Method != "PUT" || once {
-					return nil, nil
-				}
-				once = true
-				w.put("1", `{"a":0,"b":1,"edits":1}`)
-				return nil, lostError
-			}
+			w.loseFirst(func(*upstream.Request) { w.put("1", `{"a":0,"b":1,"edits":1}`) })
 			send := func() result {
 				if how == "patch" {
 					return me.patch(target1, "merge", `{"a":1}`)

@@ -246,16 +246,10 @@ func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
 	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, transform: [{op: increment, path: /edits, value: 1}]}\n")
 	w.put("1", `{"n":1}`)
 	deep := `{"n":3,"deep":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`
-	lost := false
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method != "PUT" || lost {
-			return nil, nil
-		}
-		lost = true
+	w.loseFirst(func(r *upstream.Request) {
 		w.engine.handle(r)
 		w.put("1", deep)
-		return nil, lostError
-	}
+	})
 	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"n":2}}`)
 	if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != deep {
 		t.Errorf("got %v, and stored is %.20s", r, w.stored("1"))

@@ -290,15 +290,7 @@ func TestALostAnswerIsJudgedThoughTheClientLeft(t *testing.T) {
 	me := w.client("me")
 	me.read("1")
 	ctx, leave := context.WithCancel(t.Context())
-	once := false
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" && !once {
-			once = true
-			leave()
-			return nil, lostError
-		}
-		return nil, nil
-	}
+	w.loseFirst(func(*upstream.Request) { leave() })
 	if r := me.sendContext(ctx, "PUT", "/shop/_doc/1", `{"n":2}`); r.err == nil {
 		t.Errorf("got %v", r)
 	}

@@ -411,21 +411,12 @@ func TestInACombinedWriteABadChangeFailsAlone(t *testing.T) {
 		}
 		return nil, nil
 	}
-	hold, held := w.holdFirst()
 	bodies := []string{`{"n":2,"x":1}`, `{"n":2,"x":1,"good":1}`, `{"n":1,"x":1,"poison":1}`, `{"n":2,"x":1,"fine":1}`}
-	results := make([]result, len(bodies))
-	var wg sync.WaitGroup
-	for i, body := range bodies {
+	results := w.queued(len(bodies), func(i int) result {
 		c := w.client(fmt.Sprint("c", i))
 		c.read("1")
-		wg.Go(func() { results[i] = c.save("1", body) })
-		if i == 0 {
-			<-held
-		}
-	}
-	w.waiting(len(bodies) - 1)
-	close(hold)
-	wg.Wait()
+		return c.save("1", bodies[i])
+	})
 	for i, want := range []int{200, 200, 400, 200} {
 		if results[i].status != want {
 			t.Errorf("change %d: %v, want %d", i, results[i], want)
