@@ -22,8 +22,8 @@ import (
 type Journal interface {
 	// Note notes a write; only then may it be sent. The error is the client's answer. ctx ends the wait.
 	Note(ctx context.Context, w *undo.Write) (at undo.Place, err error)
-	// Applied says that a write that was noted is applied.
-	Applied(at undo.Place)
+	// Applied says that a write that was noted is applied, and which revision it made; zero: it isn't known which.
+	Applied(at undo.Place, made doc.Revision)
 	// Wrote says who has written a document, and which revision that has left; zero: it isn't known which.
 	Wrote(by any, ref doc.Ref, n doc.Numbers)
 	// Failed says that a write that was noted never will be applied. It returns when that is stored.

@@ -31,7 +31,7 @@ func (p *page) Note(_ context.Context, w *undo.Write) (undo.Place, error) {
 	return undo.Place{}, nil
 }
 
-func (p *page) Applied(undo.Place) { p.said += "applied " }
+func (p *page) Applied(undo.Place, doc.Revision) { p.said += "applied " }
 
 func (p *page) Wrote(any, doc.Ref, doc.Numbers) {}
 

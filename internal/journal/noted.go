@@ -32,7 +32,7 @@ func (n *Noted) Answered(ctx context.Context, res *upstream.Response, err error)
 	case errors.Is(err, delivery.ErrUnknownOutcome):
 	case err == nil && (res.Status == http.StatusOK || res.Status == http.StatusCreated):
 		if got := ack.Read(res, n.Target()); !got.Missed {
-			j.Applied(n.At)
+			j.Applied(n.At, got.Revision)
 			j.Wrote(n.Session, n.Doc.Ref, got.Numbers)
 			return
 		}

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"optimist/internal/doc"
@@ -11,6 +12,7 @@ import (
 type written struct {
 	note
 	acked bool
+	made  doc.Revision // that the write made, without its source; zero: not known
 }
 
 // document is what the journal says of one document: its writes, the oldest first.
@@ -44,8 +46,8 @@ func collect(pages []*page) []*document {
 			order = append(order, at)
 		}
 		for _, at := range p.Acked {
-			if w := all[at]; w != nil {
-				w.acked = true
+			if w := all[at.Place]; w != nil {
+				w.acked, w.made = true, doc.Revision{Numbers: at.Made, Version: at.Version}
 			}
 		}
 		for _, at := range p.Failed {
@@ -78,6 +80,7 @@ const (
 	whyBoth     = "others have changed what the holder changed, too"
 	whyCreated  = "the holder made the document, and others have changed it since"
 	whyDeleted  = "the holder deleted the document, and others have made it anew since"
+	whySame     = "others have written the document since, and left it as the holder had; they may have meant that"
 	whyUnsure   = "others have changed the document, and it isn't known whether the holder's change is in it"
 	whyGone     = "others have deleted the document since"
 	whyNoSource = "the document can't be read whole"
@@ -92,24 +95,60 @@ const (
 	applied                   // everything was applied
 )
 
-// restored returns the document cur without the holder's writes. It undoes the newest write first. why is empty, or says what it couldn't
-// undo.
+// restored returns the document cur without the holder's writes. why is empty, or says what it couldn't undo.
 func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, about doubt) (img image, why string) {
-	img = image(cur.Source)
-	if about == restoredOnce && d.isRestored(img, merger) {
-		return img, ""
+	if about == restoredOnce && d.isRestored(cur.Source, merger) {
+		return cur.Source, ""
 	}
-	for i := len(d.writes) - 1; i >= 0; i-- {
-		w := d.writes[i]
-		if cur.Known() && cur.Numbers == w.Guard && i == len(d.writes)-1 {
-			continue // the newest write wasn't applied, and its guard fails as soon as the result is written
-		}
-		next, problem := w.undo(img, merger, about == applied || about == noDoubt && w.acked)
-		if img = next; problem != "" && why == "" {
-			why = problem
-		}
+	f := fold{merger, about}
+	return f.without(d.writes, cur)
+}
+
+// fold takes the writes of a holder out of one document.
+type fold struct {
+	merger func(rule string) Merger
+	about  doubt
+}
+
+// without returns the document cur without some writes, of which the newest is the last. Revisions show where others wrote: equal bytes
+// don't. Between two writes of the holder, and after the last one, others may have changed the document and changed it back. cur has no
+// numbers if it isn't a revision of the document, but was folded already.
+//
+// What others have done since a write is judged by all older writes at once: they are folded first, into the document that the write
+// replaced. Otherwise, a value to which others have set the document would be taken for the holder's, if an older write had left the same.
+func (f *fold) without(writes []*written, cur doc.Revision) (image, string) {
+	if len(writes) == 0 {
+		return cur.Source, ""
 	}
-	return img, why
+	older, w := writes[:len(writes)-1], writes[len(writes)-1]
+	switch {
+	case cur.Known() && cur.Numbers == w.Guard: // it wasn't applied, and its guard fails as soon as the result is written
+		return f.without(older, cur)
+	case w.left(cur):
+		return f.without(older, w.replaced())
+	case f.about == applied || f.about == noDoubt && w.acked:
+		was, before := f.without(older, w.replaced())
+		img, why := f.change(w, was, cur.Source)
+		return img, cmp.Or(why, before)
+	}
+	next, why := f.guess(w, cur)
+	if !same(next, cur.Source) {
+		cur = doc.Revision{Source: next}
+	}
+	img, before := f.without(older, cur)
+	return img, cmp.Or(why, before)
+}
+
+// left reports whether the document is as the write left it, and no other write has changed it since. One that has left the same bytes has
+// changed nothing: it may be that of a lock with `fence: touch`. Of two or more, nobody knows.
+func (w *written) left(cur doc.Revision) bool {
+	return same(cur.Source, w.After) &&
+		(!w.made.Known() || !cur.Known() || cur.Numbers == w.made.Numbers || cur.Version == w.made.Version+1)
+}
+
+// replaced is the revision in whose place the write was made.
+func (w *written) replaced() doc.Revision {
+	return doc.Revision{Numbers: w.Guard, Version: max(w.made.Version-1, 0), Source: w.Before}
 }
 
 // isRestored reports whether everything that the holder changed has its old value again. Other clients may have changed other parts.
@@ -126,16 +165,48 @@ func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
 	return ok && err == nil
 }
 
-// undo removes the write's change from the document img. sure says that the write was applied. Otherwise undo first finds out whether the
-// change is in the document.
-func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (image, string) {
+// change makes the document was of the one that an applied write left. Others have written that since: now it is img.
+func (f *fold) change(w *written, was, img image) (image, string) {
 	switch {
-	case same(img, w.After):
-		return w.Before, ""
-	case same(img, w.Before):
-		return img, "" // the write wasn't applied, or is undone already
-	case w.Before == nil && img == nil:
+	case same(was, w.After):
+		return img, "" // there is nothing to undo
+	case was == nil && img == nil:
 		return nil, ""
+	case was == nil:
+		return img, whyCreated
+	case w.After == nil:
+		return img, whyDeleted
+	case img == nil:
+		return nil, whyGone
+	}
+	m := f.merger(w.Rule)
+	r, err := m.Merge(w.After, was, img)
+	switch {
+	case err != nil || len(r.Overwritten) > 0:
+		return img, whyBoth
+	case w.made.Known() && r.Changed && isAgain(m, w.After, was, img):
+		return img, whySame
+	}
+	return r.Doc, ""
+}
+
+// isAgain reports whether others have left a document as it was before them, after, although they have written it. What adds up is an
+// exception: of it, only the sum counts.
+func isAgain(m Merger, after, was, img image) bool {
+	others, err := m.Merge(after, img, after)
+	if err != nil || others.Changed {
+		return false
+	}
+	twice, err := m.Merge(after, was, was)
+	return err != nil || !twice.Changed
+}
+
+// guess removes the write's change from the document cur, if it finds out that the change is in there: the write may not have been applied.
+func (f *fold) guess(w *written, cur doc.Revision) (image, string) {
+	img := cur.Source
+	switch {
+	case same(img, w.Before) && (w.After == nil || !cur.Known() || f.about == restoredOnce):
+		return img, "" // the write wasn't applied, or is undone already
 	case w.Before == nil:
 		return img, whyCreated
 	case w.After == nil:
@@ -143,18 +214,17 @@ func (w *written) undo(img image, merger func(rule string) Merger, sure bool) (i
 	case img == nil:
 		return nil, whyGone
 	}
-	m := merger(w.Rule)
-	if !sure { // a sum that is undone though it was never applied is as wrong as one that isn't undone
-		there, err := m.Repeatable(w.After, w.Before, img)
-		if err == nil && !there {
-			if there, err = m.Repeatable(w.Before, w.After, img); there && err == nil {
-				return img, ""
-			}
-			there = false
+	// a sum that is undone though it was never applied is as wrong as one that isn't undone
+	m := f.merger(w.Rule)
+	there, err := m.Repeatable(w.After, w.Before, img)
+	if err == nil && !there {
+		if there, err = m.Repeatable(w.Before, w.After, img); there && err == nil {
+			return img, ""
 		}
-		if err != nil || !there {
-			return img, whyUnsure
-		}
+		there = false
+	}
+	if err != nil || !there {
+		return img, whyUnsure
 	}
 	r, err := m.Merge(w.After, w.Before, img)
 	if err != nil || len(r.Overwritten) > 0 {
@@ -177,10 +247,10 @@ func (d *document) mayAppear() bool {
 	return false
 }
 
-// made reports whether an image is that of a document that the holder has created.
+// made reports whether an image is that of a document which a late write of the holder has created.
 func (d *document) made(img image) bool {
 	for _, w := range d.writes {
-		if w.Before == nil && same(img, w.After) {
+		if w.Before == nil && !w.acked && same(img, w.After) {
 			return true
 		}
 	}

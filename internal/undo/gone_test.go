@@ -63,7 +63,7 @@ func TestAProcessThatEndsStoresWhatItAloneKnows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j.Applied(at[0])
+	j.Applied(at[0], doc.Revision{})
 	l.e.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
 		return enginetest.Response(503, `{}`), nil
 	}

@@ -32,7 +32,7 @@ type Journal struct {
 
 	mu      sync.Mutex
 	waiting []*entry
-	acked   []Place
+	acked   []acked
 	failed  []Place
 	busy    bool // a goroutine writes pages
 	last    page // the newest one that is known; the sums are of all

@@ -79,7 +79,7 @@ func (l *lister) large(lock *undo.Lock, sizes []int) {
 			l.t.Fatal(err)
 		}
 		l.e.Put(l.t, target, text(1))
-		j.Applied(at)
+		j.Applied(at, doc.Revision{})
 	}
 }
 

@@ -232,10 +232,10 @@ func emptied(img image) image {
 
 // states tells what is known of a noted write.
 func (h *head) states(pages []*page) func(Place) string {
-	failed, acked, nth := map[Place]bool{}, map[Place]bool{}, map[place]int{}
+	failed, applied, nth := map[Place]bool{}, map[Place]bool{}, map[place]int{}
 	for _, p := range pages {
 		for _, at := range p.Acked {
-			acked[at] = true
+			applied[at.Place] = true
 		}
 		for _, at := range p.Failed {
 			failed[at] = true
@@ -255,7 +255,7 @@ func (h *head) states(pages []*page) func(Place) string {
 			return "undone"
 		case h.State == rolling && h.plans(number):
 			return string(Rolling)
-		case acked[at]:
+		case applied[at]:
 			return "applied"
 		}
 		return "noted"

@@ -69,7 +69,7 @@ func (l *lister) open(lock *undo.Lock, ids ...string) {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		j.Applied(at)
+		j.Applied(at, doc.Revision{})
 	}
 }
 

@@ -136,11 +136,13 @@ func (m *model) tokens() []int64 {
 	return tokens
 }
 
-func (m *model) arrive() (status int) {
+func (m *model) arrive() (status int, made doc.Revision) {
 	f := m.flying[0]
 	m.flying = m.flying[1:]
-	status, _ = m.e.Ask(m.t, f.method, f.target, f.body)
-	return status
+	status, body := m.e.Ask(m.t, f.method, f.target, f.body)
+	made.SeqNo, made.PrimaryTerm = gjson.Get(body, "_seq_no").Int(), gjson.Get(body, "_primary_term").Int()
+	made.Version = gjson.Get(body, "_version").Int()
+	return status, made
 }
 
 // hold has the holder write. It ends anywhere.
@@ -175,12 +177,12 @@ func (m *model) hold(s *undo.Store) (done bool) {
 		if m.r.IntN(8) == 0 {
 			return false // ended, and its write is on its way
 		}
-		status := m.arrive()
+		status, made := m.arrive()
 		if m.r.IntN(8) == 0 {
 			return false // ended without the answer
 		}
 		if status < 300 {
-			j.Applied(at)
+			j.Applied(at, made)
 		} else {
 			err = j.Failed(ctx, at)
 		}

@@ -10,11 +10,12 @@ import (
 
 // What becomes of noted writes. A journal's pages say it, so that whichever process rolls back knows it.
 
-// Applied records that a noted write was applied. The journal stores that with its next page: Applied doesn't wait for it.
-func (j *Journal) Applied(at Place) {
+// Applied records that a noted write was applied, and which revision it made (zero: not known). The journal stores that with its next page:
+// Applied doesn't wait for it.
+func (j *Journal) Applied(at Place, made doc.Revision) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.acked = append(j.acked, at)
+	j.acked = append(j.acked, acked{at, made.Numbers, made.Version})
 }
 
 // Wrote records who has written a document, and the revision that the write made (zero: not known). Options.Undone gets both.

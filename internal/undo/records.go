@@ -96,7 +96,7 @@ type page struct {
 	Writes int     `json:"writes"`
 	Bytes  int64   `json:"bytes"` // of all pages so far
 	Notes  []note  `json:"notes,omitempty"`
-	Acked  []Place `json:"acked,omitempty"`  // notes before, whose writes are applied
+	Acked  []acked `json:"acked,omitempty"`  // notes before, whose writes are applied
 	Failed []Place `json:"failed,omitempty"` // and whose never will be
 }
 
@@ -104,6 +104,13 @@ type page struct {
 type Place struct {
 	Page int `json:"p"`
 	Nth  int `json:"n"`
+}
+
+// acked is the note of a write that is applied, and the revision that the write made; zero: not known.
+type acked struct {
+	Place
+	Made    doc.Numbers `json:"g,omitzero"`
+	Version int64       `json:"v,omitempty"`
 }
 
 // note is one write that is about to be sent.

@@ -213,7 +213,7 @@ func TestWhoHasWrittenWhatIsUndoneIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Put(t, "/docs/_doc/"+ref.ID, `{}`)
-		j.Applied(at)
+		j.Applied(at, doc.Revision{})
 		j.Wrote("me", ref, doc.Numbers{SeqNo: 7, PrimaryTerm: 1})
 		j.Wrote("me", ref, doc.Numbers{SeqNo: 9, PrimaryTerm: 1})
 		told = nil
