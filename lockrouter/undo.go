@@ -167,7 +167,7 @@ func (u undoer) failure(ctx context.Context, t *target, err error) error {
 		return err
 	case gone(ctx) != nil:
 		return gone(ctx)
-	case errors.Is(err, undo.ErrBusy), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, undo.ErrBusy):
 		return &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "what was written under " + t.lock +
 			" is being undone", Retry: time.Second, Detail: map[string]any{"lock": t.lock}}
 	case errors.Is(err, undo.ErrEnded), errors.Is(err, undo.ErrCommitted):

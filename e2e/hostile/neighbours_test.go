@@ -2,10 +2,13 @@ package hostile
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,20 +156,27 @@ func TestWhatOneClientsLocksAskLeavesConnectionsToOthersLocks(t *testing.T) {
 		"a search":       {"POST", "/shop/_lock/docs", `{"owner":"o%d","query":{"match_all":{}}}`, "/shop/_search"},
 		"a touch":        {"PUT", "/shop/_lock/doc/%d?fence=touch", `{"owner":"o%[1]d"}`, "/_mget"},
 		"the book's way": {"POST", "/fs/_refresh?n=%d", "", "/fs/_refresh"},
+		"made-up tokens": {"PUT", "/shop/_doc/1?lock_token=%d7", "{}", "/optimist-undo/_mget"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, over := make(chan struct{}, 10*places), make(chan struct{})
 			url := enginetest.Between(t, engine.Embedded(t), func(w http.ResponseWriter, r *http.Request) bool {
-				if r.URL.Path != c.asks {
-					return false
+				body, err := io.ReadAll(r.Body)
+				if r.Body = io.NopCloser(bytes.NewReader(body)); err != nil || r.URL.Path != c.asks || bytes.Contains(body, []byte(`"lock-`)) {
+					return false // or optimist asks what was begun under a lock
 				}
 				asked <- struct{}{}
 				<-over
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return true
 			})
+			secret := filepath.Join(t.TempDir(), "undo")
+			if err := os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			n := &neighbourhood{target: startAt(t, url, "upstream: {max_connections: "+strconv.Itoa(places)+", acquire_timeout: 1m}\n"+
-				"locks: {compat: {index: fs}}\nrules: [{name: shop, locks: enforce, match: {index: [shop]}}]\n")}
+				"locks: {compat: {index: fs}}\nundo: {auth: {basic_file: '"+secret+"'}}\n"+
+				"rules: [{name: shop, locks: enforce, match: {index: [shop]}}]\n")}
 			t.Cleanup(func() { close(over) })
 			n.put(t, "/shop/_doc/1", `{}`)
 			if status, answer, _ := n.from(t, "127.0.0.2", "PUT", "/_lock/global/a", `{"owner":"anna"}`); status != http.StatusCreated {

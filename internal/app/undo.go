@@ -11,8 +11,10 @@ import (
 	"optimist/internal/deadletter"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/intercept"
 	"optimist/internal/journal"
 	"optimist/internal/session"
+	"optimist/internal/share"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -104,9 +106,21 @@ func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 	return err
 }
 
-// journals finds the journal of the locks under which a write is made.
-func (a *App) journals(ctx context.Context, tokens []int64) (journal.Journal, error) {
-	j, err := a.undo.Journal(ctx, tokens)
+// journals finds the journals of locks under which writes are made.
+func (a *App) journals(ctx context.Context, by share.Client, tokens []int64) (intercept.Journals, error) {
+	all, err := a.undo.Journals(ctx, by, tokens)
+	if len(all) == 0 || err != nil {
+		return nil, journalFailure(err)
+	}
+	return clientJournals{all}, nil
+}
+
+// clientJournals are journals whose errors are answers to clients.
+type clientJournals struct{ undo.Journals }
+
+// Of implements intercept.Journals.
+func (all clientJournals) Of(tokens []int64) (journal.Journal, error) {
+	j, err := all.Journals.Of(tokens)
 	if j == nil || err != nil {
 		return nil, journalFailure(err)
 	}

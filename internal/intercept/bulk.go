@@ -3,6 +3,7 @@ package intercept
 import (
 	"bytes"
 	"errors"
+	"iter"
 	"math"
 	"time"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/fencing"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/internal/uri"
@@ -111,6 +113,7 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 		return false, reason, of
 	}
 	b := i.newItems(r)
+	b.findJournals(tokensIn(body, d))
 	l, err := b.look(bulk.NewReader(body, d))
 	if err == nil && l.found {
 		b.takeRoom(likelyItems(body))
@@ -135,6 +138,23 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	b.answer(began)
 	b.leaveRoom()
 	return true, "", nil
+}
+
+// tokensIn are the tokens that the items of a bulk name. The items of most bulks name none: that costs a look for a word, which JSON may
+// spell with escapes.
+func tokensIn(body []byte, d bulk.Defaults) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !bytes.Contains(body, []byte(fencing.Member)) && !bytes.Contains(body, []byte(`\u00`)) {
+			return
+		}
+		reader := bulk.NewReader(body, d)
+		for {
+			it, ok, err := reader.Next()
+			if err != nil || !ok || it.Token != "" && !yield(it.Token) {
+				return
+			}
+		}
+	}
 }
 
 // How many bytes an item takes beyond those of its text, and one that is guarded besides: its write, and the goroutine that waits for it.

@@ -21,6 +21,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
+	"optimist/internal/share"
 	"optimist/internal/tenantheader"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
@@ -48,9 +49,9 @@ type Options struct {
 	MaxBody int64
 	// Keys keeps what became of requests with an Idempotency-Key. Nil: the field means nothing.
 	Keys *idempotency.Store
-	// Journals finds the journal of the locks under which a write is made; nil where none has one. The error is the client's answer. Nil:
-	// nothing is undone.
-	Journals func(ctx context.Context, tokens []int64) (journal.Journal, error)
+	// Journals finds the journals of tokens, each named once, for a client that the engine knows, and whose places in the engine that takes.
+	// The error is the client's answer. Nil: nothing is undone.
+	Journals func(ctx context.Context, by share.Client, tokens []int64) (Journals, error)
 	// TenantHeaders looks for fields that choose a tenant, and that nobody has named.
 	TenantHeaders *tenantheader.Finder
 	// Now is the clock by which a client waits for a read. Default time.Now.

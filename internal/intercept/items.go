@@ -42,8 +42,11 @@ type items struct {
 	group  bulk.Group
 	names  map[string]*named
 	denied *denial
-	epoch  session.Epoch
-	stamps bool // documents may have stamps in them
+	// journals are those of the tokens that items name themselves, and unfound is why they couldn't be found: see findJournals.
+	journals Journals
+	unfound  error
+	epoch    session.Epoch
+	stamps   bool // documents may have stamps in them
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
 	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed

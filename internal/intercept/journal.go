@@ -1,16 +1,26 @@
 package intercept
 
 import (
+	"bytes"
 	"context"
+	"iter"
+	"slices"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
+	"optimist/internal/es"
 	"optimist/internal/fencing"
 	"optimist/internal/journal"
 	"optimist/internal/rule"
 	"optimist/internal/undo"
 )
+
+// Journals are those of some tokens.
+type Journals interface {
+	// Of is the journal of the tokens of one write; nil where none has one. The error is the client's answer.
+	Of(tokens []int64) (journal.Journal, error)
+}
 
 // takeJournal finds the journal of the locks that a write names, if any has one. It reports true where the write can't be made under it:
 // the client has been told.
@@ -37,10 +47,33 @@ func (r *request) takeJournal(i *Interceptor) (refused bool) {
 
 // journalOf is the journal of tokens; nil where none has one.
 func (i *Interceptor) journalOf(r *request, tokens fencing.Tokens) (journal.Journal, error) {
+	all, err := i.journalsOf(r.Context(), r, tokens)
+	switch {
+	case err != nil:
+		return nil, unasked(err)
+	case all == nil:
+		return nil, nil
+	}
+	return all.Of(tokens)
+}
+
+// journalsOf finds the journals of tokens, each named once; nil where there can't be any. They are read with optimist's own credentials,
+// and so for nobody whom the engine refuses: then the error is a *es.StatusError of 401. Nobody can ask that of a client that signs its
+// requests.
+func (i *Interceptor) journalsOf(ctx context.Context, r *request, tokens fencing.Tokens) (Journals, error) {
 	if i.Journals == nil || len(tokens) == 0 {
 		return nil, nil
 	}
-	return i.Journals(r.Context(), tokens)
+	if r.Rewritable() {
+		switch refused, err := i.refusal(ctx, r); {
+		case err != nil:
+			return nil, err
+		case refused != nil:
+			defer refused.Release()
+			return nil, &es.StatusError{Status: refused.Status, Body: bytes.Clone(refused.Body)}
+		}
+	}
+	return i.Journals(ctx, r.Place(), tokens)
 }
 
 // unguarded is the refusal of a write that can't be undone.
@@ -65,16 +98,59 @@ func (b *items) forJournal(it *item) {
 	}
 }
 
+// findJournals finds the journals of the tokens that items name themselves: with one request to the engine, and not one for each item.
+func (b *items) findJournals(texts iter.Seq[string]) {
+	if b.i.Journals == nil {
+		return
+	}
+	var all fencing.Tokens
+	room := budget.Of(b.ctx)
+	for text := range texts {
+		tokens, err := fencing.Tokens(nil).With([]byte(text))
+		if err != nil {
+			continue // that is what the item is told
+		}
+		if b.unfound = room.Take(tokens.Bytes()); b.unfound != nil {
+			return
+		}
+		all = append(all, tokens...)
+	}
+	if len(all) == 0 {
+		return
+	}
+	all = append(all, b.r.tokens...)
+	slices.Sort(all)
+	var err error
+	if b.journals, err = b.i.journalsOf(b.ctx, b.r, slices.Compact(all)); err != nil {
+		b.unfound = unasked(err)
+		b.denied.note(err, b.unfound)
+	}
+}
+
+// tokens are what the items name.
+func (b *items) tokens() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range b.all {
+			if t := b.all[k].Token; t != "" && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 // journalOfItem is the journal of an item's tokens; nil where none has one.
 func (b *items) journalOfItem(it *item) (journal.Journal, error) {
-	if it.Token == "" {
+	switch {
+	case it.Token == "":
 		return b.r.journal, nil
+	case b.unfound != nil:
+		return nil, b.unfound
 	}
 	tokens, err := b.r.tokensOf(budget.Of(b.r.Context()), &it.Item)
-	if err != nil {
+	if err != nil || b.journals == nil {
 		return nil, err
 	}
-	return b.i.journalOf(b.r, tokens)
+	return b.journals.Of(tokens)
 }
 
 // gathered is a journal for an item of a bulk: the items note their writes at the same time, so that a page has all of them.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"optimist/internal/es"
-	"optimist/internal/idempotency"
 	"optimist/internal/identity"
 	"optimist/internal/quota"
 	"optimist/internal/respond"
@@ -21,8 +20,8 @@ const (
 	maxKnown = 4096
 )
 
-// known are clients whose credentials the engine has accepted a while ago. For others optimist writes nothing with its own credentials.
-// It is safe for concurrent use; make it with newKnown.
+// known are clients whose credentials the engine has accepted a while ago. For others optimist writes nothing with its own credentials,
+// and reads no journal. It is safe for concurrent use; make it with newKnown.
 type known struct {
 	until *quota.Shared[identity.Network, session.Credentials, time.Time]
 }
@@ -52,7 +51,7 @@ func (i *Interceptor) refusal(ctx context.Context, r *request) (*respond.Answer,
 	res, err := es.Refusal(ctx, i.Upstream, r.Caller())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: the engine can't be asked who the client is: %w", idempotency.ErrStore, err)
+		return nil, fmt.Errorf("the engine can't be asked who the client is: %w", err)
 	case res != nil:
 		return respond.FromEngine(res), nil
 	}

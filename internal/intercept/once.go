@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -82,7 +83,7 @@ func (i *Interceptor) keyOf(r *request, name string, body []byte) idempotency.Ke
 func (i *Interceptor) carryOutOnce(r *request, key idempotency.Key) {
 	switch refused, err := i.refusal(r.Context(), r); {
 	case err != nil:
-		i.failKey(r, err)
+		i.failKey(r, fmt.Errorf("%w: %w", idempotency.ErrStore, err))
 		return
 	case refused != nil:
 		defer refused.Release()

@@ -232,6 +232,7 @@ func (s *stream) work(b *items) {
 		s.rounds += windowRounds
 	}
 	b.rounds = &s.rounds
+	b.findJournals(b.tokens())
 	b.choose()
 	b.run()
 	s.failed = s.take(b)
@@ -314,6 +315,7 @@ func (s *stream) large() error {
 	b := s.i.newItems(s.r)
 	b.refreshes = s.refresh.of(s, b)
 	b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
+	b.findJournals(b.tokens())
 	x := &b.all[0]
 	if x.rule, x.err = b.ruleOf(x); x.err == nil && s.i.Rules.Effective(x.rule) == rule.Guard && x.rule.Bulk == rule.BulkRefuse {
 		x.err = refusedBy(x.rule)

@@ -1,6 +1,19 @@
 package undo
 
-import "context"
+import (
+	"context"
+
+	"optimist/internal/share"
+)
+
+// Journal is the journal of the tokens of one write.
+func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
+	all, err := s.Journals(ctx, share.Client{}, tokens)
+	if err != nil {
+		return nil, err
+	}
+	return all.Of(tokens)
+}
 
 // Known is of how many tokens this process knows the journal, after it has forgotten what has ended.
 func (s *Store) Known(ctx context.Context) (n int, err error) {

@@ -3,6 +3,7 @@ package undo
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"optimist/internal/doc"
+	"optimist/internal/share"
 	"optimist/internal/wire"
 )
 
@@ -62,36 +64,74 @@ type entry struct {
 // stale is the time without a write after which Journal reads the journal's record again.
 const stale = time.Minute
 
-// Journal returns the journal of the tokens under which a client writes. It is nil if no token has a journal. Errors: ErrEnded, ErrTwo,
-// ErrStore.
-func (s *Store) Journal(ctx context.Context, tokens []int64) (*Journal, error) {
-	var found *Journal
-	for _, token := range tokens {
-		j, err := s.journal(ctx, token)
-		switch {
-		case err != nil:
-			return nil, err
-		case j == nil:
-		case found != nil && found != j:
-			return nil, fmt.Errorf("%w: the write carries the tokens of two locks with undo; one lock, of a tree, say, can cover both", ErrTwo)
-		default:
-			found = j
-		}
-	}
-	return found, nil
+// Journals are those of some tokens. A token without a journal isn't among them.
+type Journals map[int64]found
+
+// found is what is known of the journal of a token. The error is ErrEnded.
+type found struct {
+	journal *Journal
+	err     error
 }
 
-func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
-	known, wasKnown := s.journals.Load(token)
-	if wasKnown {
-		if j := known.(*Journal); j.fresh(s.o.Now(), stale) { //nolint:forcetypeassert // nothing else is in it
-			return j, nil
+// Of returns the journal of the tokens of one write. It is nil if none of them has one. Errors: ErrEnded, ErrTwo.
+func (all Journals) Of(tokens []int64) (one *Journal, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	for _, token := range tokens {
+		switch f, ok := all[token]; {
+		case !ok:
+		case f.err != nil:
+			return nil, f.err
+		case one != nil && one != f.journal:
+			return nil, fmt.Errorf("%w: the write carries the tokens of two locks with undo; one lock, of a tree, say, can cover both", ErrTwo)
+		default:
+			one = f.journal
 		}
 	}
-	h, of, _, err := s.headOf(ctx, token)
-	switch {
-	case err != nil:
+	return one, nil
+}
+
+// Journals finds the journals of tokens under which a client writes, each named once. Those that this process doesn't know are read in one
+// request, for a thousand tokens, which takes the client's places. Errors: ErrStore.
+func (s *Store) Journals(ctx context.Context, by share.Client, tokens []int64) (Journals, error) {
+	all := Journals{}
+	var unknown []int64
+	for _, token := range tokens {
+		if known, ok := s.journals.Load(token); ok {
+			if j := known.(*Journal); j.fresh(s.o.Now(), stale) { //nolint:forcetypeassert // nothing else is in it
+				all[token] = found{journal: j}
+				continue
+			}
+		}
+		unknown = append(unknown, token)
+	}
+	heads, err := s.headsFor(ctx, by, unknown)
+	if err != nil {
 		return nil, err
+	}
+	for _, token := range unknown {
+		switch j, err := s.journal(ctx, token, heads); {
+		case errors.Is(err, ErrEnded):
+			all[token] = found{err: err}
+		case err != nil:
+			return nil, err
+		case j != nil:
+			all[token] = found{journal: j}
+		}
+	}
+	return all, nil
+}
+
+// journal is that of a token, by the records that were read.
+func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head) (*Journal, error) {
+	_, wasKnown := s.journals.Load(token)
+	h, of := heads[token], token
+	if h != nil && h.Kind == kindMember {
+		of = h.Journal
+		h = heads[of]
+	}
+	switch {
 	case h == nil && wasKnown: // the journal stays in s.journals, so that the next write is refused, too
 		return nil, fmt.Errorf("%w. Its journal is gone", ErrEnded)
 	case h == nil && of == token:
@@ -105,7 +145,7 @@ func (s *Store) journal(ctx context.Context, token int64) (*Journal, error) {
 			return nil, err
 		}
 	}
-	known, _ = s.journals.LoadOrStore(of, &Journal{s: s, token: of, doc: h.Doc, next: 1})
+	known, _ := s.journals.LoadOrStore(of, &Journal{s: s, token: of, doc: h.Doc, next: 1})
 	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"optimist/internal/es"
 	"optimist/internal/obs"
+	"optimist/internal/share"
 )
 
 // Journals of several leases, which were acquired together: their writes stay, or are undone, together.
@@ -211,36 +213,58 @@ func (s *Store) Undone(ctx context.Context, tokens []int64) (bool, error) {
 
 // headsOf reads the journals of leases' tokens, each once.
 func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err error) {
-	listed, next := map[int64]bool{}, []string{}
+	tokens := make([]int64, len(leases))
+	for i := range leases {
+		tokens[i] = leases[i].Token
+	}
+	heads, err := s.headsFor(ctx, share.Client{}, tokens)
+	if err != nil {
+		return nil, err
+	}
+	for _, token := range slices.Sorted(maps.Keys(heads)) {
+		if h := heads[token]; h.Kind != kindMember {
+			all = append(all, h)
+		}
+	}
+	return all, nil
+}
+
+// headsFor reads the records of tokens for a client, whose places that takes: the journals', and those of the tokens that are only members
+// of one. Each is read once, and as many with one request as there may be on a write.
+func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (heads map[int64]*head, err error) {
+	heads = map[int64]*head{}
+	listed, next := map[int64]bool{}, []int64{}
 	ask := func(token int64) {
 		if token > 0 && !listed[token] {
 			listed[token] = true
-			next = append(next, headID(token))
+			next = append(next, token)
 		}
 	}
-	for i := range leases {
-		ask(leases[i].Token)
+	for _, token := range tokens {
+		ask(token)
 	}
 	for len(next) > 0 {
-		ids := next[:min(len(next), 2*pageEntries)]
-		next = next[len(ids):]
-		if err := s.getAll(ctx, ids, func(_ int, it *es.Item) error {
-			h := &head{}
+		some := next[:min(len(next), 2*pageEntries)]
+		next = next[len(some):]
+		ids := make([]string, len(some))
+		for i, token := range some {
+			ids[i] = headID(token)
+		}
+		if err := s.getAllFor(ctx, by, ids, func(nth int, it *es.Item) error {
 			if it.Missing {
 				return nil
 			}
+			h := &head{}
 			if err := json.Unmarshal(it.Source, h); err != nil {
 				return fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
 			}
-			if h.Kind == kindMember {
+			if heads[some[nth]] = h; h.Kind == kindMember {
 				ask(h.Journal)
-			} else {
-				all = append(all, h)
 			}
 			return nil
 		}); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return heads, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/share"
 	"optimist/internal/upstream"
 )
 
@@ -343,6 +344,11 @@ func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page
 // getAll reads records in one request, in real time, and gives each of them to a function, in the order of the ids. Records that are too
 // large for one answer are read in two halves.
 func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it *es.Item) error) error {
+	return s.getAllFor(ctx, share.Client{}, ids, each)
+}
+
+// getAllFor is getAll for a client, whose places it takes.
+func (s *Store) getAllFor(ctx context.Context, by share.Client, ids []string, each func(nth int, it *es.Item) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -350,14 +356,14 @@ func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it 
 	if err != nil {
 		return err
 	}
-	a, err := s.own.Ask(ctx, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
+	a, err := s.own.AskFor(ctx, by, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
 	switch {
 	case errors.Is(err, upstream.ErrTooLarge) && len(ids) > 1:
 		half := len(ids) / 2
-		if err := s.getAll(ctx, ids[:half], each); err != nil {
+		if err := s.getAllFor(ctx, by, ids[:half], each); err != nil {
 			return err
 		}
-		return s.getAll(ctx, ids[half:], func(nth int, it *es.Item) error { return each(half+nth, it) })
+		return s.getAllFor(ctx, by, ids[half:], func(nth int, it *es.Item) error { return each(half+nth, it) })
 	case err != nil:
 		return err
 	case a.Status != http.StatusOK:

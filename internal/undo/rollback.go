@@ -21,7 +21,7 @@ type run struct {
 }
 
 // rollBack undoes the writes of a journal. If this process is undoing them already, the call waits for that. If ctx ends, the call returns
-// its cause, and the rollback goes on. Errors: ErrBusy, ErrCommitted, ErrStore.
+// ErrBusy, and the rollback goes on. Errors: ErrBusy, ErrCommitted, ErrStore.
 func (s *Store) rollBack(ctx context.Context, token int64) error {
 	s.mu.Lock()
 	r := s.runs[token]
@@ -41,7 +41,7 @@ func (s *Store) rollBack(ctx context.Context, token int64) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ErrBusy
 	}
 }
 
