@@ -100,3 +100,48 @@ func TestUndoJudgesByRevisions(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoLeavesAnIndexAloneThatWasMadeAnew: nothing of the holder is in it, whatever its documents are like.
+func TestUndoLeavesAnIndexAloneThatWasMadeAnew(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Serve(t), "")
+	for _, id := range []string{"equal", "other", "gone"} {
+		w.ask(201, "PUT", "/docs/_doc/"+id, `{"n":10}`)
+	}
+	token, field := w.lock("/_lock/global/x", "one", "")
+	for _, id := range []string{"equal", "other", "gone"} {
+		w.ask(200, "PUT", "/docs/_doc/"+id, `{"n":2}`, field...)
+	}
+	for _, id := range []string{"new", "away"} {
+		w.ask(201, "PUT", "/docs/_doc/"+id, `{"n":2}`, field...)
+	}
+	w.ask(200, "DELETE", "/docs", "")
+	anew := [][2]string{{"x", "{}"}, {"y", "{}"}, {"z", "{}"}, {"equal", `{"n":2}`}, {"other", `{"n":2,"z":1}`}, {"new", `{"n":2}`}}
+	for _, d := range anew { // that of "equal" gets the numbers that the holder's had
+		w.ask(201, "PUT", "/docs/_doc/"+d[0], d[1])
+	}
+	if r := w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, ""); r.Get("left").Raw != "4" {
+		t.Errorf("%s; want 4 left: one of each but what the holder had made, and nobody has made again", r)
+	}
+	for _, d := range anew {
+		w.wants("/docs/_doc/"+d[0], d[1])
+	}
+	w.wantsNone("/docs/_doc/gone")
+	w.wantsNone("/docs/_doc/away")
+}
+
+// TestUndoGoesOnWhereItsCredentialsMayNotAskWhatAnIndexIs: then what its documents are like says whose they are.
+func TestUndoGoesOnWhereItsCredentialsMayNotAskWhatAnIndexIs(t *testing.T) {
+	w := newUndoWorld(t, enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+		user, _, _ := r.BasicAuth()
+		if user != "undo" || r.URL.Path != "/docs" {
+			return false
+		}
+		rw.WriteHeader(http.StatusForbidden)
+		return true
+	}), "")
+	w.ask(201, "PUT", "/docs/_doc/a", `{"n":10}`)
+	token, field := w.lock("/_lock/global/x", "one", "")
+	w.ask(200, "PUT", "/docs/_doc/a", `{"n":2}`, field...)
+	w.ask(200, "POST", "/_lock/global/x/_rollback?wait=5m&owner=one&token="+token, "")
+	w.wants("/docs/_doc/a", `{"n":10}`)
+}

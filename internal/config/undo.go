@@ -6,7 +6,8 @@ import "optimist/internal/unit"
 type Undo struct {
 	// Auth holds the credentials by which optimist keeps the journals and undoes writes, as in upstream.auth. Without
 	// them a lock with undo is refused. They need the rights to create, read and write the index of the journals, and
-	// to read and write every document that is written under such a lock.
+	// to read and write every document that is written under such a lock. By the privilege view_index_metadata optimist sees whether an index
+	// was made anew meanwhile.
 	Auth Auth `json:"auth"`
 
 	// Index is where the journals are. optimist creates it with the first lock with undo. Default optimist-undo. Only optimist should be

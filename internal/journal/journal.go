@@ -81,7 +81,7 @@ func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
 	if why != "" {
 		return at, &undo.RefusedError{Why: why}
 	}
-	w := undo.Write{Ref: e.Doc.Ref, Rule: e.Rule.Name, Guard: e.Guard, Fields: e.Fields, Params: e.Caller.Params}
+	w := undo.Write{Ref: e.Doc.Ref, UUID: e.Index.UUID, Rule: e.Rule.Name, Guard: e.Guard, Fields: e.Fields, Params: e.Caller.Params}
 	if !e.Remove {
 		w.After = e.After
 	}

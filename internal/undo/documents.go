@@ -29,6 +29,27 @@ type target struct {
 	why    string
 }
 
+// indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. They are asked after the documents
+// were read: so an index that has kept its UUID is the one that they were read from.
+func (s *Store) indices(ctx context.Context, all []*target) (map[place]string, error) {
+	uuids := map[place]string{}
+	for _, t := range all {
+		at := t.index()
+		if _, known := uuids[at]; known {
+			continue
+		}
+		ix, err := s.docs.ResolveIndex(ctx, s.caller(t.tenantOf()), t.Index)
+		if err != nil && !errors.Is(err, es.ErrNoIndex) && !errors.Is(err, es.ErrForbidden) {
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		uuids[at] = ix.UUID
+	}
+	return uuids, nil
+}
+
+// index names the index that the document is in.
+func (d *document) index() place { return place{doc.Ref{Index: d.Index}, d.tenant} }
+
 // fetch reads documents as they are now.
 func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
 	if len(all) == 0 {

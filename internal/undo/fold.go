@@ -34,6 +34,15 @@ func (n *note) place() place {
 // tenantOf is the tenant in which the document is. All its writes are of this one.
 func (d *document) tenantOf() *Tenant { return &d.writes[0].Tenant }
 
+// in is the document with only those writes that may have been made in the index of that UUID; empty: any. None are left if the index was
+// made anew.
+func (d *document) in(uuid string) *document {
+	if uuid == "" {
+		return d
+	}
+	return &document{d.place, slices.DeleteFunc(slices.Clone(d.writes), func(w *written) bool { return w.UUID != "" && w.UUID != uuid })}
+}
+
 // collect groups the notes by document. The document that was written last comes first. Writes that were never applied are left out.
 func collect(pages []*page) []*document {
 	all := map[Place]*written{}
@@ -83,6 +92,7 @@ const (
 	whySame     = "others have written the document since, and left it as the holder had; they may have meant that"
 	whyUnsure   = "others have changed the document, and it isn't known whether the holder's change is in it"
 	whyGone     = "others have deleted the document since"
+	whyAnew     = "the index was deleted since, or restored, and what has its name now is another one"
 	whyNoSource = "the document can't be read whole"
 )
 

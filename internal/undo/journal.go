@@ -18,6 +18,7 @@ import (
 // Write is a write that is about to be sent. Its slices stay as they are until Note returns. A nil image is a document that isn't there.
 type Write struct {
 	doc.Ref
+	UUID          string // of the index, see es.Index; empty: it isn't known, or there is no index yet
 	Rule          string
 	Guard         doc.Numbers // of Before
 	Before, After []byte
@@ -209,8 +210,9 @@ func (j *Journal) fresh(now time.Time, since time.Duration) bool {
 // earlier try, tell Failed about the earlier note. Errors: ErrEnded, ErrFull, ErrStore: then the write must not be sent. If ctx ends, Note
 // returns, but the note may still be stored.
 func (j *Journal) Note(ctx context.Context, w *Write) (Place, error) {
-	e := &entry{note: note{Index: w.Index, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After,
-		Tenant: j.s.tenantOf(w)}, done: make(chan error, 1)}
+	n := note{Index: w.Index, UUID: w.UUID, ID: w.ID, Routing: w.Routing, Rule: w.Rule, Guard: w.Guard, Before: w.Before, After: w.After,
+		Tenant: j.s.tenantOf(w)}
+	e := &entry{note: n, done: make(chan error, 1)}
 	e.size = int64(len(w.Before)+len(w.After)+200) + e.note.Tenant.size()
 	j.mu.Lock()
 	j.waiting = append(j.waiting, e)

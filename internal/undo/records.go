@@ -117,6 +117,7 @@ type acked struct {
 // note is one write that is about to be sent.
 type note struct {
 	Index   string      `json:"x"`
+	UUID    string      `json:"k,omitempty"` // of the index; empty: not known
 	ID      string      `json:"i"`
 	Routing string      `json:"r,omitempty"`
 	Rule    string      `json:"u,omitempty"`

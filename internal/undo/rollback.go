@@ -238,8 +238,12 @@ func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err
 	if err != nil {
 		return nil, err
 	}
+	uuids, err := u.s.indices(ctx, todo)
+	if err != nil {
+		return nil, err
+	}
 	for i, t := range todo {
-		writes, err := u.planOne(ctx, t, &found[i])
+		writes, err := u.planOne(ctx, t, &found[i], uuids[t.index()])
 		if err != nil {
 			return nil, err
 		}
@@ -250,10 +254,16 @@ func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err
 	return open, nil
 }
 
-// planOne is plan for one document, as it was read.
-func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes bool, err error) {
+// planOne is plan for one document, as it was read. uuid is that of its index; empty: it isn't known.
+func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid string) (writes bool, err error) {
 	t.cur = f.Revision
+	made := t.document.in(uuid)
 	switch {
+	case len(made.writes) == 0 && t.writes[0].Before == nil && errors.Is(f.Err, doc.ErrMissing):
+		return false, nil // what the holder had made is gone
+	case len(made.writes) == 0:
+		t.why = whyAnew
+		return false, u.leave(ctx, t)
 	case f.Err == nil, errors.Is(f.Err, doc.ErrMissing):
 	case errors.Is(f.Err, es.ErrNoIndex) && t.writes[0].Before == nil:
 		u.watch([]*document{t.document})
@@ -275,7 +285,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched) (writes
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
 		about = restoredOnce
 	}
-	t.img, t.why = t.document.restored(t.cur, u.s.o.Merger, about)
+	t.img, t.why = made.restored(t.cur, u.s.o.Merger, about)
 	if t.img == nil && !t.cur.Known() {
 		u.watch([]*document{t.document})
 		return false, u.settled(ctx, t)
