@@ -90,7 +90,7 @@ func text(name, value string) error {
 // strict reads a JSON object: see jsontext.Strict. A misspelt ttl must not become the default.
 func strict(body []byte, into any) error {
 	if err := jsontext.Strict(body, into); err != nil {
-		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + strings.TrimPrefix(err.Error(), "json: ")}
+		return &Failure{Status: 400, Type: "parse_exception", Reason: "the body can't be read: " + err.Error()}
 	}
 	return nil
 }
@@ -123,11 +123,24 @@ func (a *parameters) param(name, value string) error {
 	case name == "resource":
 		a.Resource = append(a.Resource, value)
 	case name == "renew":
-		a.renew = value != "false"
+		return flag(&a.renew, name, value)
 	case name == "undo":
-		a.Undo = value != "false"
+		return flag(&a.Undo, name, value)
 	default:
 		return unknownParameter(name)
+	}
+	return nil
+}
+
+// flag reads a switch: a name alone is on. What isn't understood is refused, whatever it was meant to be.
+func flag(on *bool, name, value string) error {
+	switch value {
+	case "", "true":
+		*on = true
+	case "false":
+		*on = false
+	default:
+		return badRequest(name + " is true or false, not [" + value + "]")
 	}
 	return nil
 }

@@ -372,6 +372,34 @@ func TestMalformedEscapesInAQueryAreRefused(t *testing.T) {
 	})
 }
 
+// A switch that isn't understood isn't on: what its holder writes would be undone.
+func TestASwitchIsTrueOrFalse(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		r := router(t, s, lockrouter.Options{})
+		for _, name := range []string{"undo", "renew"} {
+			for _, value := range []string{"no", "0", "1", "False", "TRUE", "maybe"} {
+				got := ask(t, r, 400, lockrouter.TypeBad, "PUT", global+"?owner=a&"+name+"="+value, "")
+				if want := name + " is true or false, not [" + value + "]"; !strings.Contains(got.reason, want) {
+					t.Errorf("%s=%s: %+v", name, value, got)
+				}
+			}
+			_ = ask(t, r, 201, "", "PUT", global+name+"?owner=a&"+name+"=false", "")
+		}
+		if got := ask(t, r, 400, lockrouter.TypeBad, "PUT", global+"?owner=a&undo", ""); !strings.Contains(got.reason, "undo.auth") {
+			t.Errorf("undo: %+v", got) // it is on
+		}
+		for body, want := range map[string]string{`{"owner":"a","undo":"true"}`: "undo: want true or false; there is a string",
+			`{"owner":"a","ttl":30}`: "ttl: want a string; there is a number", `{"ownr":"a"}`: `did you mean "owner"?`} {
+			for _, target := range []string{global, docs} {
+				method := map[bool]string{true: "PUT", false: "POST"}[target == global]
+				if got := ask(t, r, 400, "parse_exception", method, target, body); !strings.Contains(got.reason, want) {
+					t.Errorf("%s %s: %+v", target, body, got)
+				}
+			}
+		}
+	})
+}
+
 func TestTakesOnlyItsOwnPaths(t *testing.T) {
 	r := router(t, &shelf{}, lockrouter.Options{})
 	for path, want := range map[string]bool{
