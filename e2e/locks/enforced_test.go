@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -140,6 +141,53 @@ func staleHolder(t *testing.T, e *engine.Engine) {
 		}
 		second.release(t, b.URL)
 	}
+}
+
+// TestALockOfADataStreamCountsByEachOfItsNames: the engines tell the aliases of a stream apart from those of the indices behind it.
+func TestALockOfADataStreamCountsByEachOfItsNames(t *testing.T) {
+	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES9}, func(t *testing.T, e *engine.Engine) {
+		stream, locks := e.Index(t), e.Index(t)+"-locks"
+		const event = `{"@timestamp":"2026-01-01T00:00:00Z","path":"/a/b"}`
+		for _, c := range [][3]string{
+			{"PUT", "/_index_template/" + stream, `{"index_patterns":["` + stream + `"],"data_stream":{},"priority":500}`},
+			{"PUT", "/" + stream + "/_create/1", event},
+		} {
+			if a := enginetest.Ask(t, c[0], e.URL+c[1], c[2]); a.Status > 201 {
+				t.Fatalf("%s: %d %s", c[1], a.Status, a.Body)
+			}
+		}
+		for _, path := range []string{"/" + locks, "/_index_template/" + stream, "/_data_stream/" + stream} {
+			t.Cleanup(func() { _, _ = e.Do(context.Background(), "DELETE", path, "") })
+		}
+		names := []string{stream}
+		alias := enginetest.Ask(t, "POST", e.URL+"/_aliases", `{"actions":[{"add":{"index":"`+stream+`","alias":"`+stream+`-a","is_write_index":true}}]}`)
+		if alias.Status == 200 { // OpenSearch has none
+			names = append(names, stream+"-a")
+		} else if e.Kind == engine.ES9 {
+			t.Fatalf("the alias: %d %s", alias.Status, alias.Body)
+		}
+		p := enforcing(t, e.URL, stream, locks)
+		at := enginetest.Ask(t, "GET", e.URL+"/"+stream+"?filter_path=*.data_stream", "").Body
+		behind, _, _ := strings.Cut(strings.TrimPrefix(at, `{"`), `"`)
+		for _, of := range append(names, behind) {
+			for _, lock := range []string{"/" + of + "/_lock/doc/1", "/" + of + "/_lock/tree/a"} {
+				held := acquired(t, p.URL, lock, "a", "60s")
+				for _, through := range append(names, behind) {
+					if a := enginetest.Ask(t, "PUT", p.URL+"/"+through+"/_create/1", event); a.Status != 423 {
+						t.Errorf("a create by %s, with %s: %d %s", through, lock, a.Status, a.Body)
+					}
+				}
+				update := []string{"POST", p.URL + "/" + behind + "/_update/1", `{"doc":{"of":"` + lock + `"}}`}
+				if a := enginetest.Ask(t, update[0], update[1], update[2]); a.Status != 423 {
+					t.Errorf("an update, with %s: %d %s", lock, a.Status, a.Body)
+				}
+				if a := enginetest.Ask(t, update[0], update[1], update[2], "Optimist-Lock-Token", held.token); a.Status != 200 {
+					t.Errorf("an update by the holder, with %s: %d %s", lock, a.Status, a.Body)
+				}
+				held.release(t, p.URL)
+			}
+		}
+	})
 }
 
 // lookOnce is a proxy with the bug: it looks at the lock, and then forwards the write as it is.

@@ -99,7 +99,7 @@ func (a *App) openSessions(c *config.Config) error {
 	a.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(a.sessions.Stats()) })
 	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
 		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
-	engine := &es.Client{Upstream: a.nodes}
+	engine := &es.Client{Upstream: a.nodes, StreamAliases: a.enforces} // locks count under each name
 	a.questions = engine
 	carrier := a.carrier(&c.Upstream)
 	writes = write.New(write.Options{

@@ -94,8 +94,11 @@ const patience = 2 * time.Minute
 // Client makes the calls. It is safe for concurrent use.
 type Client struct {
 	Upstream Doer
-	typed    atomic.Bool
-	untyped  atomic.Bool // it was seen that there are no types
+	// StreamAliases reports whether anybody needs the aliases of data streams, which cost another request. Nil: nobody does.
+	StreamAliases func() bool
+
+	typed   atomic.Bool
+	untyped atomic.Bool // it was seen that there are no types
 }
 
 // Typed reports whether the engine's answers name a document's mapping type, as far as is known: those of Elasticsearch 6 and 7 do.

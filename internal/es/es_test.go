@@ -130,6 +130,42 @@ func TestDescribeFollowsNamesToTheIndexThatIsWritten(t *testing.T) {
 	}
 }
 
+// TestAnIndexOfADataStreamHasTheAliasesOfItsStream: they count only where somebody needs them, or where an alias stands for several streams.
+func TestAnIndexOfADataStreamHasTheAliasesOfItsStream(t *testing.T) {
+	of := func(index, stream string) string {
+		return `"` + index + `":{"settings":{"index":{"uuid":"u"}},"aliases":{"own":{}},"data_stream":"` + stream + `"}`
+	}
+	logs, both := of(".ds-a.b-000001", "a.b")+","+of(".ds-a.b-000002", "a.b"), of(".ds-a.b-000001", "a.b")+","+of(".ds-c-000009", "c")
+	const ofLogs, ofBoth = `{"a.b":{"aliases":{"kiosk":{}}}}`, `{"c":{"aliases":{"both":{}}},"a.b":{"aliases":{"both":{"is_write_index":true}}}}`
+	for name, c := range map[string]struct {
+		asked, indices, streams, answer, want, aliases string
+		unneeded                                       bool
+		err                                            error
+	}{
+		"by its name":            {asked: "a.b", indices: logs, streams: "a.b", answer: ofLogs, want: ".ds-a.b-000002", aliases: "own kiosk"},
+		"by an index":            {asked: ".ds-a.b-000001", indices: of(".ds-a.b-000001", "a.b"), streams: "a.b", answer: ofLogs, want: ".ds-a.b-000001", aliases: "own kiosk"},
+		"that nobody needs":      {asked: "a.b", indices: logs, streams: "a.b", answer: ofLogs, unneeded: true, want: ".ds-a.b-000002", aliases: "own"},
+		"where there are none":   {asked: "a.b", indices: logs, streams: "x", want: ".ds-a.b-000002", aliases: "own"},
+		"by an alias of several": {asked: "both", indices: both, streams: "a.b,c", answer: ofBoth, unneeded: true, want: ".ds-a.b-000001", aliases: "own both"},
+		"that can't be written":  {asked: "all", indices: both, streams: "a.b,c", answer: ofBoth, err: ErrNoIndex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := newClient(enginetest.Canned{"GET /" + c.asked: {Status: 200, Body: "{" + c.indices + "}"},
+				"GET /" + c.streams + "/_alias": {Status: 200, Body: c.answer}})
+			cl.StreamAliases = func() bool { return !c.unneeded }
+			got, err := cl.ResolveIndex(t.Context(), Caller{}, c.asked)
+			if !errors.Is(err, c.err) || got.Name != c.want || strings.Join(got.Aliases, " ") != c.aliases {
+				t.Errorf("got %+v %v", got, err)
+			}
+		})
+	}
+	cl, _ := newClient(enginetest.Canned{"GET /a.b": {Status: 200, Body: "{" + logs + "}"}, "GET /a.b/_alias": {Status: 503, Body: "{}"}})
+	cl.StreamAliases = func() bool { return true }
+	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "a.b"); err == nil || IsAnswer(err) {
+		t.Errorf("from an engine that can't say: %+v %v", got, err)
+	}
+}
+
 func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	c, e := newClient(nil)
 	if _, err := c.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {

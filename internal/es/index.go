@@ -16,7 +16,7 @@ type Index struct {
 	UUID       string   // tells an index from one of the same name that was made anew, or restored from a snapshot
 	DataStream string   // the data stream that the index backs, if any
 	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
-	Aliases    []string // of the index, in no order; nobody changes the slice
+	Aliases    []string // of the index and of its data stream (see Client.StreamAliases), in no order; nobody changes the slice
 	Shared     bool     // reads by the asked name may find documents of other indices, too
 
 	// OneShard: no routing leads to another document.
@@ -62,25 +62,19 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 		all = append(all, ix)
 		return true
 	})
-	shared := len(all) > 1
 	switch {
 	case chosen.Name != "":
-		chosen.Shared = shared
-		return chosen, nil
-	case len(all) == 1:
-		return all[0], nil
-	case len(all) > 1 && all[0].DataStream != "":
-		// The last backing index is the one written to; the engine lists them by name, which grows.
-		last := all[0]
-		for _, ix := range all[1:] {
-			if ix.Name > last.Name {
-				last = ix
-			}
+	case len(all) > 0 && all[0].DataStream != "":
+		if chosen, err = c.ofStream(ctx, caller, name, all); err != nil {
+			return Index{}, err
 		}
-		last.Shared = shared
-		return last, nil
+	case len(all) == 1:
+		chosen = all[0]
+	default:
+		return Index{}, ErrNoIndex
 	}
-	return Index{}, ErrNoIndex
+	chosen.Shared = len(all) > 1
+	return chosen, nil
 }
 
 func indexOf(name string, v gjson.Result) Index {

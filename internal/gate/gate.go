@@ -30,7 +30,7 @@ type Locks interface {
 
 // Protected is a write of one document, as locks see it.
 type Protected struct {
-	Names  []string // of its index: its own, the one that the client used, and its aliases, each once
+	Names  []string // of its index, each once: its own, the one that the client used, its aliases, and those of its data stream
 	ID     string   // of the document; empty: the engine makes it
 	Paths  []string // where in the tree of its index the document is, and where it will be
 	Global string   // a global lock that protects it; empty: none does
@@ -114,15 +114,14 @@ func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *res
 func ReadsPath(r *rule.Rule) bool { return r.Locks != nil && r.Locks.Field != nil }
 
 // namesOfIndex are the names by which clients may have locked something of the write's index: the one that its own client uses, the
-// index's own, and its aliases, as far as they are known.
+// index's own, that of the data stream that it backs, and the aliases, as far as they are known.
 func (w *Write) namesOfIndex() []string {
-	names := append(make([]string, 0, 2+len(w.Index.Aliases)), w.Name)
-	if w.Doc.Index != w.Name {
-		names = append(names, w.Doc.Index)
-	}
-	for _, alias := range w.Index.Aliases {
-		if alias != w.Name {
-			names = append(names, alias)
+	names := append(make([]string, 0, 3+len(w.Index.Aliases)), w.Name)
+	for _, more := range [2][]string{{w.Doc.Index, w.Index.DataStream}, w.Index.Aliases} {
+		for _, name := range more {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -38,10 +38,12 @@ func writing(locks *rule.Locks) *Write {
 func TestADocumentIsLockedByAnyNameOfItsIndex(t *testing.T) {
 	k := &keeper{}
 	g := &Gate{Locks: k}
-	if answer, _ := g.Ask(t.Context(), writing(&rule.Locks{ByID: true, Global: "all"}), nil, nil); answer != nil {
+	w := writing(&rule.Locks{ByID: true, Global: "all"})
+	w.Index.DataStream = "stream"
+	if answer, _ := g.Ask(t.Context(), w, nil, nil); answer != nil {
 		t.Fatalf("refused: %+v", answer)
 	}
-	if want := []string{"alias", "shop", "other"}; !slices.Equal(k.asked.Names, want) || k.asked.Global != "all" ||
+	if want := []string{"alias", "shop", "stream", "other"}; !slices.Equal(k.asked.Names, want) || k.asked.Global != "all" ||
 		!slices.Equal(k.asked.Paths, []string{"7"}) || k.asked.Dry {
 		t.Errorf("asked for %+v, want the names %v", k.asked, want)
 	}
