@@ -143,22 +143,75 @@ func staleHolder(t *testing.T, e *engine.Engine) {
 	}
 }
 
+// event is a document for a data stream.
+const event = `{"@timestamp":"2026-01-01T00:00:00Z","path":"/a/b"}`
+
+// dataStream makes a data stream with the document 1.
+func dataStream(t *testing.T, e *engine.Engine) string {
+	t.Helper()
+	stream := e.Index(t)
+	for _, path := range []string{"/_index_template/" + stream, "/_data_stream/" + stream} {
+		t.Cleanup(func() { _, _ = e.Do(context.Background(), "DELETE", path, "") })
+	}
+	for _, c := range [][2]string{
+		{"/_index_template/" + stream, `{"index_patterns":["` + stream + `"],"data_stream":{},"priority":500}`},
+		{"/" + stream + "/_create/1", event},
+	} {
+		if a := enginetest.Ask(t, "PUT", e.URL+c[0], c[1]); a.Status > 201 {
+			t.Fatalf("%s: %d %s", c[0], a.Status, a.Body)
+		}
+	}
+	return stream
+}
+
+// TestATouchFindsEachDocumentOfAnID: those with a routing are on another shard, and those of a data stream in an index behind it.
+func TestATouchFindsEachDocumentOfAnID(t *testing.T) {
+	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES9}, func(t *testing.T, e *engine.Engine) {
+		index, stream, locks := e.Index(t), dataStream(t, e), e.Index(t)+"-locks"
+		t.Cleanup(func() { _, _ = e.Do(context.Background(), "DELETE", "/"+locks, "") })
+		var documents []string
+		ask := func(method, url, body string) string {
+			t.Helper()
+			a := enginetest.Ask(t, method, url, body)
+			if a.Status > 201 {
+				t.Fatalf("%s %s: %d %s", method, url, a.Status, a.Body)
+			}
+			return a.Body
+		}
+		ask("PUT", e.URL+"/"+index, `{"settings":{"number_of_shards":5},"aliases":{"`+index+`-a":{"routing":"a"}}}`)
+		routings := []string{"", "?routing=a", "?routing=b", "?routing=c"}
+		for _, routing := range routings {
+			documents = append(documents, "/"+index+"/_doc/1"+routing)
+			ask("PUT", e.URL+"/"+index+"/_doc/1"+routing, `{"of":"`+routing+`"}`)
+		}
+		ask("POST", e.URL+"/"+stream+"/_rollover", "")
+		second := gjson.Get(ask("PUT", e.URL+"/"+stream+"/_create/2", event), "_index").Str
+		ask("POST", e.URL+"/"+stream+"/_refresh", "")
+		first := gjson.Get(ask("POST", e.URL+"/"+stream+"/_search", `{"query":{"ids":{"values":["1"]}}}`), "hits.hits.0._index").Str
+		documents = append(documents, "/"+first+"/_doc/1", "/"+second+"/_doc/2")
+		p := optimist.Start(t, optimist.Options{Upstream: []string{e.URL}, Config: "locks: {index: " + locks + "}\n"})
+		before := make([]string, len(documents))
+		for n, touch := range []string{index, index + "-a", stream} {
+			for i, target := range documents {
+				before[i] = ask("GET", e.URL+target, "")
+			}
+			ask("POST", p.URL+"/"+touch+"/_lock/docs", `{"owner":"a","ids":["1","2"],"fence":"touch"}`)
+			for i, target := range documents {
+				after, touched := ask("GET", e.URL+target, ""), (n == 2) == (i >= len(routings))
+				if (gjson.Get(after, "_version").Int() > gjson.Get(before[i], "_version").Int()) != touched ||
+					gjson.Get(after, "_routing").Str != gjson.Get(before[i], "_routing").Str {
+					t.Errorf("%s, touched by %s: %s became %s", target, touch, before[i], after)
+				}
+			}
+		}
+	})
+}
+
 // TestALockOfADataStreamCountsByEachOfItsNames: the engines tell the aliases of a stream apart from those of the indices behind it.
 func TestALockOfADataStreamCountsByEachOfItsNames(t *testing.T) {
 	engine.Each(t, []engine.Kind{engine.OpenSearch38, engine.ES9}, func(t *testing.T, e *engine.Engine) {
-		stream, locks := e.Index(t), e.Index(t)+"-locks"
-		const event = `{"@timestamp":"2026-01-01T00:00:00Z","path":"/a/b"}`
-		for _, c := range [][3]string{
-			{"PUT", "/_index_template/" + stream, `{"index_patterns":["` + stream + `"],"data_stream":{},"priority":500}`},
-			{"PUT", "/" + stream + "/_create/1", event},
-		} {
-			if a := enginetest.Ask(t, c[0], e.URL+c[1], c[2]); a.Status > 201 {
-				t.Fatalf("%s: %d %s", c[1], a.Status, a.Body)
-			}
-		}
-		for _, path := range []string{"/" + locks, "/_index_template/" + stream, "/_data_stream/" + stream} {
-			t.Cleanup(func() { _, _ = e.Do(context.Background(), "DELETE", path, "") })
-		}
+		stream, locks := dataStream(t, e), e.Index(t)+"-locks"
+		t.Cleanup(func() { _, _ = e.Do(context.Background(), "DELETE", "/"+locks, "") })
 		names := []string{stream}
 		alias := enginetest.Ask(t, "POST", e.URL+"/_aliases", `{"actions":[{"add":{"index":"`+stream+`","alias":"`+stream+`-a","is_write_index":true}}]}`)
 		if alias.Status == 200 { // OpenSearch has none

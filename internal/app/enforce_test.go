@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -340,6 +341,104 @@ func TestATouchedDocumentKeepsItsBytesAndGetsANewNumber(t *testing.T) {
 	}
 	if a := w.ask(w.proxied, "PUT", "/shop/_lock/doc/9?owner=anna&fence=x", ""); a.Status != 400 {
 		t.Errorf("another fence: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestADocumentWithARoutingIsTouchedWhereItIs: the request for the lock names no routing.
+func TestADocumentWithARoutingIsTouchedWhereItIs(t *testing.T) {
+	for name, index := range map[string]string{
+		"of several shards":         `{"settings":{"number_of_shards":5}}`,
+		"of one shard":              `{"settings":{"number_of_shards":1}}`,
+		"that demands a routing":    `{"mappings":{"_routing":{"required":true}}}`,
+		"with an alias that routes": `{"settings":{"number_of_shards":5},"aliases":{"routed":{"routing":"c"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := enforced(t, enginetest.Serve(t), "")
+			w.put("/shop", index)
+			w.put("/shop/_doc/1?routing=b", `{"n": 1}`)
+			for _, lock := range []string{
+				"PUT " + lockOf1 + `?owner=a&ttl=1h {"fence":"touch"}`,
+				`POST /shop/_lock/docs {"owner":"a","ids":["1","none"],"fence":"touch"}`,
+				`PUT /routed/_lock/doc/1?owner=b {"fence":"touch"}`,
+			} {
+				if strings.Contains(lock, "routed") && !strings.Contains(index, "routed") {
+					continue
+				}
+				before := w.ask(w.direct, "GET", "/shop/_doc/1?routing=b", "").Body
+				method, rest, _ := strings.Cut(lock, " ")
+				target, body, _ := strings.Cut(rest, " ")
+				if a := w.ask(w.proxied, method, target, body); a.Status > 201 {
+					t.Errorf("%s: %d %s", lock, a.Status, a.Body)
+				}
+				after := w.ask(w.direct, "GET", "/shop/_doc/1?routing=b", "").Body
+				if gjson.Get(after, "_seq_no").Int() <= gjson.Get(before, "_seq_no").Int() || gjson.Get(after, "_routing").Str != "b" ||
+					gjson.Get(after, "_source").Raw != `{"n": 1}` {
+					t.Errorf("%s: %s became %s", lock, before, after)
+				}
+			}
+		})
+	}
+}
+
+// TestADocumentThatCantBeSearchedForIsNotFenced: else a success would promise that no late write lands on a document with a routing.
+func TestADocumentThatCantBeSearchedForIsNotFenced(t *testing.T) {
+	for path, c := range map[string]struct {
+		engine, client int
+		body           string
+	}{
+		"/shop/_refresh": {403, 400, `{"error":{"type":"security_exception","reason":"no"},"status":403}`},
+		"/shop/_search":  {200, 503, `{"_shards":{"total":5,"successful":4,"failed":1},"hits":{"hits":[]}}`},
+	} {
+		engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != path {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(c.engine)
+			_, _ = w.Write([]byte(c.body))
+			return true
+		})
+		w := enforced(t, engine, "")
+		w.ask(engine, "PUT", "/shop", `{"settings":{"number_of_shards":5}}`)
+		if a := w.ask(w.proxied, "PUT", lockOf1+"?owner=anna&fence=touch", ""); a.Status != c.client {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+		if a := w.ask(w.proxied, "GET", lockOf1, ""); a.Status != 404 {
+			t.Errorf("%s: the lock: %d %s", path, a.Status, a.Body)
+		}
+	}
+}
+
+// TestTheDocumentsOfADataStreamAreTouchedInTheIndicesBehindIt: the engine neither reads nor overwrites them by the stream's name.
+func TestTheDocumentsOfADataStreamAreTouchedInTheIndicesBehindIt(t *testing.T) {
+	const settings = `"settings":{"index":{"uuid":"u","number_of_shards":"1"}}`
+	engine := enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+		body, status := "", 200
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/stream":
+			body = `{"shop-1":{"data_stream":"stream",` + settings + `},"shop-2":{"data_stream":"stream",` + settings + `}}`
+		case strings.HasPrefix(r.URL.Path, "/stream/_doc/"):
+			body, status = `{"error":{"type":"illegal_argument_exception"},"status":400}`, 400
+		default:
+			return false
+		}
+		out.Header().Set("Content-Type", "application/json")
+		out.WriteHeader(status)
+		_, _ = io.WriteString(out, body)
+		return true
+	})
+	w := enforced(t, engine, "")
+	w.ask(engine, "PUT", "/shop-1", `{"aliases":{"stream":{}}}`)
+	w.ask(engine, "PUT", "/shop-2", `{"aliases":{"stream":{"is_write_index":true}}}`)
+	w.put("/shop-1/_doc/1", `{}`)
+	w.put("/shop-2/_doc/2", `{}`)
+	if a := w.ask(w.proxied, "POST", "/stream/_lock/docs", `{"owner":"bert","ids":["1","2"],"fence":"touch"}`); a.Status != 201 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	for _, target := range []string{"/shop-1/_doc/1", "/shop-2/_doc/2"} {
+		if a := w.ask(engine, "GET", target, ""); gjson.Get(a.Body, "_version").Int() != 2 {
+			t.Errorf("%s wasn't touched: %s", target, a.Body)
+		}
 	}
 }
 

@@ -229,10 +229,22 @@ func (a *App) callerOf(q *lockrouter.Request) es.Caller {
 
 // search searches on behalf of the client that asked for locks: what it may not see it can't lock.
 func (a *App) search(ctx context.Context, q *lockrouter.Request, index string, query []byte, most int) ([]string, error) {
-	ids, err := (&es.Client{Upstream: a.nodes}).IDs(ctx, a.callerOf(q), index, query, most)
+	docs, caller := &es.Client{Upstream: a.nodes}, a.callerOf(q)
 	var refusal *es.StatusError
+	// Whoever may search and not refresh finds what was written a second ago.
+	if err := docs.Refresh(ctx, caller, index); err != nil && !errors.As(err, &refusal) {
+		return nil, err
+	}
+	found, err := docs.Find(ctx, caller, index, query, most)
+	if err == nil {
+		ids := make([]string, len(found))
+		for i := range found {
+			ids[i] = found[i].ID
+		}
+		return ids, nil
+	}
 	if !errors.As(err, &refusal) {
-		return ids, err
+		return nil, err
 	}
 	f := &lockrouter.Failure{Status: refusal.Status, Type: "search_failed", Reason: err.Error()}
 	if v := gjson.GetManyBytes(refusal.Body, "error.type", "error.reason"); v[0].Str != "" {

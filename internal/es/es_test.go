@@ -91,6 +91,7 @@ func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 		"vectors of a text":       {`{"settings":{"index":{"uuid":"u","version":{"created":"9033000"}}},"mappings":{"properties":{"v":{"type":"semantic_text"}}}}`, Index{Partial: true}},
 		"vectors that are shown":  {`{"settings":{"index":{"uuid":"u","version":{"created":"9033000"},"mapping":{"exclude_source_vectors":"false"}}},"mappings":{"properties":{"v":{"type":"dense_vector"}}}}`, Index{}},
 		"vectors of an older one": {`{"settings":{"index":{"uuid":"u","version":{"created":"7100299"}}},"mappings":{"properties":{"v":{"type":"dense_vector"}}}}`, Index{}},
+		"routed":                  {`{"settings":{"index":{"uuid":"u"}},"mappings":{"_routing":{"required":true}}}`, Index{MustRoute: true}},
 		"derived":                 {`{"settings":{"index":{"uuid":"u","derived_source":{"enabled":"true"}}}}`, Index{Partial: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +164,16 @@ func TestAnIndexOfADataStreamHasTheAliasesOfItsStream(t *testing.T) {
 	cl.StreamAliases = func() bool { return true }
 	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "a.b"); err == nil || IsAnswer(err) {
 		t.Errorf("from an engine that can't say: %+v %v", got, err)
+	}
+}
+
+func TestDescribeTellsAnAliasThatSearchesOnlyPart(t *testing.T) {
+	for alias, want := range map[string]bool{`{}`: false, `{"is_write_index":true}`: false, `{"index_routing":"r"}`: false,
+		`{"filter":{"match_all":{}}}`: true, `{"search_routing":"r"}`: true} {
+		cl, _ := newClient(enginetest.Canned{"GET /a": {Status: 200, Body: `{"shop":{"settings":{"index":{"uuid":"u"}},"aliases":{"a":` + alias + `}}}`}})
+		if got, err := cl.ResolveIndex(t.Context(), Caller{}, "a"); err != nil || got.Narrow != want {
+			t.Errorf("%s: %+v %v", alias, got, err)
+		}
 	}
 }
 

@@ -18,9 +18,12 @@ type Index struct {
 	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 	Aliases    []string // of the index and of its data stream (see Client.StreamAliases), in no order; nobody changes the slice
 	Shared     bool     // reads by the asked name may find documents of other indices, too
+	Narrow     bool     // searches by the asked name, an alias, don't find all documents of its indices: it has a filter, or routes
 
 	// OneShard: no routing leads to another document.
 	OneShard bool
+	// MustRoute: the engine finds no document without a routing.
+	MustRoute bool
 	// NoSeqNo: the index has no sequence numbers; a guard is refused with 400.
 	NoSeqNo bool
 	// Partial: _source isn't kept whole (disabled, filtered, or made up from other fields); fetching a document and writing it
@@ -32,7 +35,8 @@ type Index struct {
 
 // indexFilter keeps the answer small: a mapping can have megabytes.
 var indexFilter = []string{
-	"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.aliases", "*.data_stream",
+	"*.settings.index", "*.mappings._source", "*.mappings.*._source", "*.mappings._routing", "*.mappings.**.type", "*.aliases",
+	"*.data_stream",
 }
 
 // ResolveIndex asks what the name (an index, an alias, a data stream, a date expression; decoded) stands for. Errors: ErrNoIndex,
@@ -52,10 +56,12 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	}
 	var all []Index
 	var chosen Index
+	narrow := false
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
 		ix := indexOf(k.String(), v)
 		alias := v.Get("aliases." + gjsonKey(name))
 		ix.Routing = alias.Get("index_routing").String()
+		narrow = narrow || alias.Get("filter").Exists() || alias.Get("search_routing").Exists()
 		if alias.Get("is_write_index").Bool() {
 			chosen = ix
 		}
@@ -73,7 +79,7 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	default:
 		return Index{}, ErrNoIndex
 	}
-	chosen.Shared = len(all) > 1
+	chosen.Shared, chosen.Narrow = len(all) > 1, narrow
 	return chosen, nil
 }
 
@@ -88,6 +94,7 @@ func indexOf(name string, v gjson.Result) Index {
 		ix.DataStream = strings.TrimPrefix(name, ".ds-")
 	}
 	ix.OneShard = s.Get("number_of_shards").String() == "1"
+	ix.MustRoute = v.Get("mappings._routing.required").Bool()
 	ix.NoSeqNo = s.Get("disable_sequence_numbers").Bool()
 	ix.Pipeline = Pipeline(s) != ""
 	ix.Partial = Partial(s, v.Get("mappings")) != ""

@@ -16,7 +16,8 @@ import (
 // Fetched is one of several documents that were read together. Err is one of Fetch's errors.
 type Fetched struct {
 	doc.Revision
-	Err error
+	Routing string // that the document was written with
+	Err     error
 }
 
 // FetchAll is Fetch for several documents in one request. The error is of the request as a whole.
@@ -70,6 +71,7 @@ func (c *Client) fetched(d *Document, element []byte) (f Fetched) {
 	case it.Missing:
 		f.Err = doc.ErrMissing
 	default:
+		f.Routing = it.Routing()
 		f.Revision, f.Err = c.found(&it)
 	}
 	return f
