@@ -207,7 +207,8 @@ func (h *holding) mine() url.Values {
 	return url.Values{"owner": {h.owner}, "token": {strconv.FormatInt(h.token, 10)}}
 }
 
-// renew extends the lease at a third of it, until ctx ends. A renewal that fails is tried again as long as the lease lasts.
+// renew extends the lease at a third of it, until ctx ends. A renewal that fails, or has no answer after as long, is tried again as long as
+// the lease lasts.
 func (h *holding) renew(ctx context.Context, end *time.Timer) {
 	every := time.NewTicker(h.ttl / 3)
 	defer every.Stop()
@@ -220,7 +221,7 @@ func (h *holding) renew(ctx context.Context, end *time.Timer) {
 		q := h.mine()
 		q.Set("renew", "")
 		q.Set("ttl", milliseconds(h.ttl))
-		err := h.ask(ctx, q)
+		err := h.retry(ctx, q)
 		var refused *Error
 		switch {
 		case err == nil:
@@ -233,6 +234,13 @@ func (h *holding) renew(ctx context.Context, end *time.Timer) {
 			return
 		}
 	}
+}
+
+// retry is ask for one of several tries. It ends in time for the next: whoever got this one may never answer, while others do.
+func (h *holding) retry(ctx context.Context, q url.Values) error {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl/3)
+	defer cancel()
+	return h.ask(ctx, q)
 }
 
 // releaseTimeout is how long a release may take. If it fails the lease ends by itself.

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"optimist/client"
@@ -60,4 +62,34 @@ func TestALeaseThatIsShorterThanAskedForIsRenewedInTime(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestARenewalThatHangsIsTriedAgain: the proxy that got it may have been stopped, while others behind the same balancer answer.
+func TestARenewalThatHangsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var renewals atomic.Int32
+		renewed := make(chan struct{}, 100)
+		answers := transport(func(r *http.Request) (*http.Response, error) {
+			if renews(r) {
+				if renewals.Add(1) == 1 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				renewed <- struct{}{}
+			}
+			return &http.Response{StatusCode: 201, Body: io.NopCloser(strings.NewReader(`{"token":1,"expires_in_ms":30000,"waited_ms":0}`)), Request: r}, nil
+		})
+		c := client.New("http://127.0.0.1:1", client.Options{HTTP: &http.Client{Transport: answers}})
+		err := c.DoInLock(t.Context(), client.Global("a"), client.LockOptions{}, func(ctx context.Context) error {
+			select {
+			case <-renewed:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
