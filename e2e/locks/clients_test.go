@@ -6,15 +6,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 )
 
@@ -26,6 +30,7 @@ type snippet struct {
 	run   []string
 
 	lease   [2]string // what makes its lease short
+	longish [2]string // what makes it somewhat longer: a third of it is enough for an answer
 	work    string    // what stands for its work
 	longer  string    // work that takes longer than that lease
 	waiting string    // work that goes on until the program's standard input ends
@@ -34,15 +39,15 @@ type snippet struct {
 func snippets() map[string]snippet {
 	return map[string]snippet{
 		"go": {file: "main.go", needs: "go", build: []string{"go", "build", "-o", "program", "main.go"}, run: []string{"./program"},
-			lease: [2]string{"30 * time.Second", "900 * time.Millisecond"}, work: "// the work",
+			lease: [2]string{"30 * time.Second", "900 * time.Millisecond"}, longish: [2]string{"30 * time.Second", "9 * time.Second"}, work: "// the work",
 			longer: "<-time.After(2 * time.Second)", waiting: "_, _ = os.Stdin.Read(make([]byte, 1))"},
 		"python": {file: "locked.py", needs: "python3", run: []string{"python3", "locked.py"},
-			lease: [2]string{"TTL = 30.0", "TTL = 0.9"}, work: "# the work", longer: "time.sleep(2)", waiting: "sys.stdin.read()"},
+			lease: [2]string{"TTL = 30.0", "TTL = 0.9"}, longish: [2]string{"TTL = 30.0", "TTL = 9.0"}, work: "# the work", longer: "time.sleep(2)", waiting: "sys.stdin.read()"},
 		"java": {file: "Locked.java", needs: "javac", build: []string{"javac", "-Xlint:all", "-Werror", "Locked.java"},
-			run: []string{"java", "-cp", ".", "Locked"}, lease: [2]string{"Duration.ofSeconds(30)", "Duration.ofMillis(900)"},
+			run: []string{"java", "-cp", ".", "Locked"}, lease: [2]string{"Duration.ofSeconds(30)", "Duration.ofMillis(900)"}, longish: [2]string{"Duration.ofSeconds(30)", "Duration.ofSeconds(9)"},
 			work: "// the work", longer: "Thread.sleep(2000);", waiting: "System.in.read();"},
 		"bash": {file: "job.sh", needs: "curl", run: []string{"bash", "job.sh"},
-			lease: [2]string{"ttl=30", "ttl=3"}, work: ": # the work", longer: "sleep 4", waiting: "cat"},
+			lease: [2]string{"ttl=30", "ttl=6"}, longish: [2]string{"ttl=30", "ttl=9"}, work: ": # the work", longer: "sleep 7", waiting: "cat"},
 	}
 }
 
@@ -75,6 +80,55 @@ func TestTheManualsProgramsExcludeTheirOwnCopies(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			p := optimist.Start(t, optimist.Options{})
 			s.excludesItsCopy(t, language, client{t, p.URL})
+		})
+	}
+}
+
+// TestTheManualsProgramsTryAgainToRenew: one proxy behind a balancer is stopped, or its answer breaks off, or isn't optimist's. The release
+// hangs, too.
+func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
+	for language, s := range snippets() {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			var renewals atomic.Int32
+			renewed, over := make(chan struct{}), make(chan struct{})
+			balancer := engine.Between(t, optimist.Start(t, optimist.Options{}).URL, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+				const none, hangs, breaksOff, page = 0, 1, 3, 5
+				n := int32(none)
+				if r.Method == http.MethodDelete {
+					n = hangs
+				} else if r.URL.Query().Has("renew") {
+					n = renewals.Add(1)
+				}
+				switch n {
+				case hangs:
+					select {
+					case <-over:
+					case <-r.Context().Done():
+					}
+				case breaksOff:
+					w.Header().Set("Content-Length", "200")
+					_, _ = io.WriteString(w, `{"lock":"`)
+				case page:
+					_, _ = io.WriteString(w, "<html></html>")
+				default:
+					pass.ServeHTTP(w, r)
+				}
+				if n == page+1 {
+					close(renewed)
+				}
+			})
+			t.Cleanup(func() { close(over) })
+			p := s.start(t, s.write(t, language, s.longish, [2]string{s.work, s.waiting}), client{t, balancer})
+			if token := <-p.token; token == 0 {
+				t.Fatal("it has no lock")
+			}
+			select {
+			case <-renewed:
+			case <-time.After(time.Minute):
+				t.Errorf("it has renewed its lease %d times", renewals.Load())
+			}
+			p.end(t)
 		})
 	}
 }
@@ -215,12 +269,12 @@ func (p *copied) end(t *testing.T) {
 	}
 }
 
-// shellJob starts the manual's job in bash with a lease of 3 s. It returns when the work has begun, with what the job still prints and the
+// shellJob starts the manual's job in bash with a lease of 9 s. It returns when the work has begun, with what the job still prints and the
 // token of its lock.
 func shellJob(t *testing.T, work string, c client) (cmd *exec.Cmd, output *bufio.Reader, token int64) {
 	t.Helper()
 	s := snippets()["bash"]
-	cmd = s.command(t, s.write(t, "bash", s.lease, [2]string{s.work, "echo at work; " + work}), c)
+	cmd = s.command(t, s.write(t, "bash", s.longish, [2]string{s.work, "echo at work; " + work}), c)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -243,11 +297,41 @@ func TestTheManualsShellJobRenewsNothingAfterItWasKilled(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	next := c.do(201, "", "PUT", nightly, `{"owner":"next","wait":"8s"}`)
+	next := c.do(201, "", "PUT", nightly, `{"owner":"next","wait":"30s"}`)
 	if next.Token <= token || p.Metric(t, "optimist_leases_lapsed_total") != 1 {
 		t.Errorf("token %d after %d: the lease didn't lapse", next.Token, token)
 	}
 	_ = cmd.Wait() // it was killed
+}
+
+// Nobody was left that could end the work: it went on without the lock, while the next owner worked.
+func TestTheManualsShellJobEndsItsWorkAlsoWhenItIsKilledOrStopped(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			renewing := make(chan struct{}, 100)
+			balancer := engine.Between(t, optimist.Start(t, optimist.Options{}).URL, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+				if r.URL.Query().Has("renew") {
+					renewing <- struct{}{}
+				}
+				pass.ServeHTTP(w, r)
+			})
+			output := filepath.Join(t.TempDir(), "output") // of the work alone
+			if err := syscall.Mkfifo(output, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd, _, _ := shellJob(t, "exec >'"+output+"'; sleep 100 & sleep 100; echo the work went on", client{t, balancer})
+			<-renewing
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if rest, err := os.ReadFile(output); err != nil || len(rest) > 0 { // up to the end of all who may write
+				t.Errorf("%q, %v", rest, err)
+			}
+			_ = cmd.Process.Signal(syscall.SIGCONT)
+			_ = cmd.Wait() // it was killed, or its work was
+		})
+	}
 }
 
 // Only the shell was ended: the program that it waited for went on, without the lock.
