@@ -133,7 +133,7 @@ func (g *Gate) whyPathUnknown(ctx context.Context, w *Write) string {
 	case w.Pipeline, w.Index.Pipeline:
 		return "an ingest pipeline may change its path, which says where in the tree of locks it is"
 	case w.AsPart:
-		return "only the engine can carry out this _update, and it may change the path, which says where in the tree of locks the document is"
+		return whyPathMayChange
 	case w.Op.Kind == api.Create, w.Op.Kind == api.IndexAuto:
 		return "" // nothing of it is stored
 	}
@@ -148,6 +148,8 @@ func (w *Write) WhyUnguarded() string {
 	switch {
 	case w.Reason != "":
 		return "it can't be guarded (" + w.Reason + ")"
+	case w.Op.Kind == api.Update && ReadsPath(w.Rule):
+		return whyPathMayChange + ": send a doc or a PATCH"
 	case w.Op.Kind == api.Update:
 		return "only the engine can carry out this _update: send a doc or a PATCH, or if_seq_no and if_primary_term"
 	case w.Outcome.Base == outcome.BaseExplicit:

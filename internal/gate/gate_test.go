@@ -70,6 +70,19 @@ func TestAWriteWhosePathNobodyKnowsIsRefusedUnasked(t *testing.T) {
 	}
 }
 
+// TestARefusalAsksForNothingThatTheWriteHas: a guard makes no difference where the path counts, which only the engine's script would know.
+func TestARefusalAsksForNothingThatTheWriteHas(t *testing.T) {
+	w := writing(&rule.Locks{ByID: true})
+	w.Op = &api.Op{Kind: api.Update}
+	if why := w.WhyUnguarded(); !strings.Contains(why, "if_seq_no") {
+		t.Error(why)
+	}
+	w.Rule.Locks.Field = []string{"path"}
+	if why := w.WhyUnguarded(); strings.Contains(why, "if_seq_no") || !strings.Contains(why, "change the path") || !strings.Contains(why, "a doc or a PATCH") {
+		t.Error(why)
+	}
+}
+
 // TestADocumentHasThePathsThatItsIndexFinds: a lock of any of them keeps the write out.
 func TestADocumentHasThePathsThatItsIndexFinds(t *testing.T) {
 	for source, want := range map[string]string{

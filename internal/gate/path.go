@@ -19,6 +19,9 @@ const (
 	whyNoText = "the field that says where in the tree of locks its document is has something other than texts"
 	whyMany   = "its document has more than 64 paths, which say where in the tree of locks it is"
 	whyNested = "the field that says where in the tree of locks its document is is nested too deep"
+
+	whyPathMayChange = "only the engine can carry out this _update, and it may change the path, which says where in the tree of locks " +
+		"the document is"
 )
 
 // places are what a document says of where it is.
