@@ -95,3 +95,128 @@ func TestAReadShowsThatItsNameWasMoved(t *testing.T) {
 		}
 	}
 }
+
+// turnover is a way in which the name "al", or "blue", comes to stand for the index green.
+type turnover struct {
+	through bool   // optimist, not around it
+	first   string // an index that a client makes through optimist before; "": none
+	name    string
+	gone    bool // the index before is deleted with it
+	deleted bool // the index before is deleted afterwards
+}
+
+func (o *turnover) run(w *world) {
+	w.t.Helper()
+	if o.first != "" {
+		w.wants(w.ask(w.proxied, "PUT", "/"+o.first, ""), 200, "")
+	}
+	base, action := w.direct, `{"remove":{"index":"blue","alias":"al"}}`
+	if o.through {
+		base = w.proxied
+	}
+	if o.gone {
+		action = `{"remove_index":{"index":"blue"}}`
+	}
+	w.wants(w.ask(base, "POST", "/_aliases", `{"actions":[`+action+`,{"add":{"index":"green","alias":"`+o.name+`"}}]}`), 200, "")
+	if o.deleted {
+		w.wants(w.ask(base, "DELETE", "/blue", ""), 200, "")
+	}
+}
+
+// seen reports whether optimist sees that the index before is deleted.
+func (o *turnover) seen() bool { return o.through && (o.gone || o.deleted) }
+
+var turnovers = map[string]turnover{
+	"around":                               {name: "al"},
+	"around, after a change":               {name: "al", first: "foo"},
+	"around, and gone":                     {name: "al", gone: true},
+	"around, and gone, after a change":     {name: "al", gone: true, first: "foo"},
+	"around, in place":                     {name: "blue", gone: true},
+	"around, in place, after a change":     {name: "blue", gone: true, first: "foo"},
+	"through optimist":                     {name: "al", through: true},
+	"through optimist, and gone":           {name: "al", through: true, gone: true},
+	"through optimist, and gone then":      {name: "al", through: true, deleted: true},
+	"through optimist, in place":           {name: "blue", through: true, gone: true},
+	"through optimist, after a change too": {name: "al", through: true, first: "foo"},
+}
+
+// readAndTurned is a world in which clients have read a document by a name, which stands for another index now. Only in a world that is
+// asked was there a write by the name before, so that optimist had asked what it is.
+func readAndTurned(t *testing.T, o turnover, asked bool, rules string, clients ...[]string) *world {
+	t.Helper()
+	w := newWorld(t, rules, Identity{Infer: true})
+	w.put("/blue", `{"aliases":{"al":{}}}`)
+	w.put("/green", `{}`)
+	w.put("/blue/_doc/1", `{"l":["o"]}`)
+	w.put("/green/_doc/pad", `{}`) // so that the numbers of the two are others
+	w.put("/green/_doc/1", `{"l":["o","g"]}`)
+	if asked {
+		w.ask(w.proxied, "PUT", "/"+o.name+"/_doc/other", `{}`, "Optimist-Session", "first")
+	}
+	for _, fields := range clients {
+		if a := w.ask(w.proxied, "GET", "/"+o.name+"/_doc/1", "", fields...); a.Status != 200 || !strings.Contains(a.Body, `"blue"`) {
+			t.Fatal(a)
+		}
+	}
+	o.run(w)
+	return w
+}
+
+// Clients read, the name comes to stand for another index, the clients write.
+func TestAChangeOfANamedSessionFollowsItsName(t *testing.T) {
+	one, other := []string{"Optimist-Session", "A"}, []string{"Optimist-Session", "B"}
+	for how, o := range turnovers {
+		for _, asked := range []bool{true, false} {
+			if o.seen() {
+				continue // what its clients have read is forgotten
+			}
+			if asked && !o.through && o.first == "" {
+				continue // a window of a second: see TestAReadShowsThatItsNameWasMoved
+			}
+			for kind, write := range map[string]func(w *world, body string, fields []string) answer{
+				"PUT": func(w *world, body string, fields []string) answer {
+					return w.ask(w.proxied, "PUT", "/"+o.name+"/_doc/1", body, fields...)
+				},
+				"_bulk": func(w *world, body string, fields []string) answer {
+					return w.ask(w.proxied, "POST", "/_bulk", `{"index":{"_index":"`+o.name+`","_id":"1"}}`+"\n"+body+"\n", fields...)
+				},
+			} {
+				t.Run(fmt.Sprintf("%s, asked before %v, %s", how, asked, kind), func(t *testing.T) {
+					w := readAndTurned(t, o, asked, "", one, other)
+					w.wants(write(w, `{"l":["o","A"]}`, one), 200, "merged")
+					w.wants(write(w, `{"l":["o","B"]}`, other), 200, "merged")
+					if got := w.stored("/green/_doc/1"); got != `{"l":["o","g","A","B"]}` {
+						t.Error(got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Of an inferred session it isn't known which client has seen what. Nor is it of a named one if optimist has seen that the index is deleted.
+func TestAWriteIsRefusedWhoseBaseIsInTheIndexBefore(t *testing.T) {
+	const reject = "rules:\n- {name: r, match: {index: [al, blue, green]}, base: {lost: reject}}\n"
+	for how, o := range turnovers {
+		for _, asked := range []bool{true, false} {
+			if asked && !o.through && o.first == "" {
+				continue
+			}
+			for _, fields := range [][]string{nil, {"Optimist-Session", "A"}} {
+				if len(fields) > 0 && !o.seen() {
+					continue // it is merged
+				}
+				t.Run(fmt.Sprintf("%s, asked before %v, named %v", how, asked, len(fields) > 0), func(t *testing.T) {
+					w := readAndTurned(t, o, asked, reject, fields)
+					for range 2 { // the client may send it again
+						a := w.ask(w.proxied, "PUT", "/"+o.name+"/_doc/1", `{"l":["o","A"]}`, fields...)
+						w.wants(a, 409, "refused;attempts=0;base=lost;reason=index")
+					}
+					if got := w.stored("/green/_doc/1"); got != `{"l":["o","g"]}` {
+						t.Error(got)
+					}
+				})
+			}
+		}
+	}
+}

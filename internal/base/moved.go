@@ -94,13 +94,14 @@ func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
 	return true
 }
 
-// takeFormer is for a write whose client has last seen the document in the index for which the name stood before, and not in the one for
+// takeFormer is for a write whose client has last seen the document in an index for which the name stood before, and not in the one for
 // which it stands now. The change of a named session counts from that. The base is no guard: its numbers are of another index. Nor is it
 // the base of a second write: whether this one is applied may stay unknown. Of an inferred session it isn't known which client has seen
 // what: if it has seen nothing here, the base is lost.
 func (f *Finder) takeFormer(w *Search) {
-	ref, unseen := w.Ref(), w.Base.Kind == session.KindNone
-	if ref.Index = w.Index.Before; ref.Index == "" || !f.Sessions.MayHaveBase(w.Session, ref) {
+	unseen := w.Base.Kind == session.KindNone
+	ref, seen := w.Index.Former(w.Ref(), func(ref doc.Ref) bool { return f.Sessions.MayHaveBase(w.Session, ref) })
+	if !seen {
 		return
 	}
 	if unseen {

@@ -71,8 +71,10 @@ type Index struct {
 	// Stranger says that it isn't known because the engine doesn't know the client's credentials (401). It tells no such client anything of
 	// other names, either.
 	Stranger bool
-	// Before is the index (concrete) for which the name stood before, or "". The name may have been moved around the proxy.
-	Before string
+	// Before are the indices (concrete) for which the name stood before, the latest first: it has been moved. They must not be changed.
+	Before []string
+	// oneOfMany says that only searches have shown them: the name may stand for several indices, one of which is the first of Before.
+	oneOfMany bool
 }
 
 // Exists reports whether the index is there, and is known.
@@ -153,6 +155,8 @@ type entry struct {
 	whole   question[bool]                // whether the realm's clients see its documents whole
 }
 
+func newEntry() *entry { return &entry{index: newQuestion[Index](), whole: newQuestion[bool]()} }
+
 // New makes a Catalog.
 func New(o Options) *Catalog {
 	if o.Now == nil {
@@ -167,10 +171,11 @@ func New(o Options) *Catalog {
 		indices: newShared[incarnation, session.Epoch](), primaries: newShared[shardAt, *primary]()}
 }
 
-// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. The identities of indices stay known,
-// except of those (names, decoded) that were certainly created again, as seen by the given credentials.
+// Forget drops all answers: settings, mappings, templates, aliases or pipelines may have changed. It stays known for which indices names
+// have stood: what clients have read there is no base any more if the name has been moved. The identities of indices stay known, except of
+// those (names, decoded) that were certainly created again, as seen by the given credentials.
 func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
-	c.names.Clear()
+	c.names.Change(func(_ nameKey, e *entry) (*entry, bool) { return e.emptied(), true })
 	c.noSeqNo.Clear()
 	for _, name := range recreated {
 		c.forgetUUID(credentials, name)
@@ -186,8 +191,7 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 	if e, ok := c.names.Get(nameKey{name, asker.Realm}); ok {
 		return e, nil
 	}
-	return c.names.GetOrAdd(asker.network(), nameKey{strings.Clone(name), asker.Realm},
-		&entry{index: newQuestion[Index](), whole: newQuestion[bool]()}), nil
+	return c.names.GetOrAdd(asker.network(), nameKey{strings.Clone(name), asker.Realm}, newEntry()), nil
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
@@ -266,7 +270,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	ctx, cancel := detached(ctx, bound)
 	defer cancel()
 	ix, err := c.identify(ctx, asker, name)
-	a := &answer[Index]{value: Index{Index: ix, Before: formerOf(before, ix.Name)}, askedAt: now, until: now.Add(trustAge)}
+	a := &answer[Index]{value: Index{Index: ix, Before: pastOf(before, &ix)}, askedAt: now, until: now.Add(trustAge)}
 	switch {
 	case err == nil:
 		if name != "" && name[0] == '<' {
@@ -284,7 +288,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		}
 		a.until = f.ended.Add(outageAge)
 	default:
-		a.value, a.until = Index{Index: es.Index{Name: name}, Unknown: outcome.ReasonMetadata}, now.Add(refusalAge)
+		a.value.Index, a.value.Unknown, a.until = es.Index{Name: name}, outcome.ReasonMetadata, now.Add(refusalAge)
 		if a.value.Stranger = es.IsStranger(err) && !c.ownAuth; !es.IsStranger(err) { // who can make up any name
 			c.unguardable.Call(name, outcome.ReasonMetadata)
 		}
@@ -528,7 +532,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 		a.until = now.Add(refusalAge)
 		name := index
 		if known := e.index.last.Load(); known != nil {
-			name = known.value.Name
+			name = cmp.Or(known.value.Name, index)
 		}
 		c.unguardable.Call(name, outcome.ReasonFiltered)
 	}

@@ -1,9 +1,59 @@
 package catalog
 
-import "optimist/internal/session"
+import (
+	"slices"
+	"strings"
+
+	"optimist/internal/doc"
+	"optimist/internal/es"
+	"optimist/internal/session"
+)
 
 // An alias can be moved around the proxy, and a name that was an index's can become an alias. The engine's answers show it: they name the
-// index that the document is in.
+// index that the document is in. What a client has read by the name before the move is in another index than what it writes after it. So
+// the catalog remembers for which indices a name has stood, longer than what it stands for.
+
+// maxPast bounds how many indices are remembered for which a name stood before.
+const maxPast = 4
+
+// Found is Shown for a read, which also shows for which index the name stands if the engine wasn't asked yet. alone says that the name
+// stands for no other index besides: a search may find documents of several.
+func (c *Catalog) Found(asker Asker, name, index string, alone bool) (moved bool) {
+	if index == "" {
+		return false
+	}
+	e, err := c.entryOf(asker, name)
+	if err != nil {
+		return false
+	}
+	a := e.index.last.Load()
+	switch {
+	case a == nil:
+		a = &answer[Index]{}
+		if !e.index.last.CompareAndSwap(nil, a) {
+			return false // somebody has asked meanwhile
+		}
+	case a.value.Exists():
+		return c.shown(e, a, index)
+	}
+	next := *a
+	if next.value.found(index, alone) {
+		e.index.last.CompareAndSwap(a, &next)
+	}
+	return false
+}
+
+// found notes that a read by the name found that index, before the engine was asked, and reports whether that is new.
+func (ix *Index) found(index string, alone bool) bool {
+	switch {
+	case alone && len(ix.Before) > 0 && ix.Before[0] == index && !ix.oneOfMany:
+		return false
+	case !alone && (len(ix.Before) == maxPast || slices.Contains(ix.Before, index)):
+		return false
+	}
+	ix.Before, ix.oneOfMany = past(ix.Before, strings.Clone(index)), !alone
+	return true
+}
 
 // Shown notes that an answer to a request by the name (decoded) is of that index (concrete). If the name stood for another one alone, it
 // has been moved: what is known of it is void, and the engine is asked before the next write. Shown reports whether that is so.
@@ -12,46 +62,89 @@ func (c *Catalog) Shown(realm session.Credentials, name, index string) (moved bo
 	if !found || index == "" {
 		return false
 	}
-	a := e.index.last.Load()
+	return c.shown(e, e.index.last.Load(), index)
+}
+
+func (c *Catalog) shown(e *entry, a *answer[Index], index string) (moved bool) {
 	if a == nil || !a.value.Exists() || a.value.Name == index || a.value.Shared || a.value.Pipeline || a.value.DataStream != "" {
 		return false
 	}
-	c.void(e, a)
+	c.void(e, a, strings.Clone(index))
 	return true
 }
 
 // Void has the engine asked what the name (decoded) stands for, before that is needed again: an answer doesn't fit what is known of it.
 func (c *Catalog) Void(realm session.Credentials, name string) {
 	if e, found := c.names.Get(nameKey{name, realm}); found {
-		c.void(e, e.index.last.Load())
+		c.void(e, e.index.last.Load(), "")
 	}
 }
 
-// void drops an answer, but for the index that it named. Whoever has asked meanwhile has a younger one.
-func (c *Catalog) void(e *entry, a *answer[Index]) {
-	if a != nil && e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: former(a.value)}}) {
+// void drops an answer, but for the indices that it named, and the one that was seen since, or "". Whoever has asked meanwhile has a
+// younger answer.
+func (c *Catalog) void(e *entry, a *answer[Index], seen string) {
+	if a == nil {
+		return
+	}
+	before := a.value.past()
+	if seen != "" {
+		before = past(before, seen)
+	}
+	if e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: before}}) {
 		e.several.Store(nil)
 		e.whole.last.Store(nil)
 	}
 }
 
-// former is the index that is the former one once the name stands for another.
-func former(ix Index) string {
+// emptied is an entry in which nothing is known but for which indices the name stood. Questions that are under way don't fill it.
+func (e *entry) emptied() *entry {
+	empty := newEntry()
+	if a := e.index.last.Load(); a != nil {
+		empty.index.last.Store(&answer[Index]{value: Index{Before: a.value.past(), oneOfMany: a.value.oneOfMany}})
+	}
+	return empty
+}
+
+// Former is the document ref in the latest of the indices for which the name stood before in which known has it; ok is false if there is
+// none.
+func (ix *Index) Former(ref doc.Ref, known func(doc.Ref) bool) (former doc.Ref, ok bool) {
+	if !ix.Exists() {
+		return ref, false
+	}
+	for _, ref.Index = range ix.Before {
+		if known(ref) {
+			return ref, true
+		}
+	}
+	return ref, false
+}
+
+// past is the indices for which the name has stood up to now, the latest first.
+func (ix *Index) past() []string {
 	if ix.Exists() {
-		return ix.Name
+		return past(ix.Before, ix.Name)
 	}
 	return ix.Before
 }
 
-// formerOf is the index for which the name stood before it stood for the index is. last is the last answer, or nil.
-func formerOf(last *answer[Index], is string) string {
-	switch {
-	case last == nil:
-		return ""
-	case last.value.Exists() && last.value.Name == is:
-		return last.value.Before
-	case former(last.value) == is:
-		return ""
+// past is before, with the latest index in front.
+func past(before []string, latest string) []string {
+	all := append(make([]string, 0, maxPast), latest)
+	for _, index := range before {
+		if index != latest && len(all) < maxPast {
+			all = append(all, index)
+		}
 	}
-	return former(last.value)
+	return all
+}
+
+// pastOf is the indices for which the name stood before it stood for ix. last is the last answer, or nil.
+func pastOf(last *answer[Index], ix *es.Index) []string {
+	switch {
+	case last == nil, last.value.oneOfMany && ix.Shared: // the index that was found may still be one of the name's
+		return nil
+	case last.value.Exists() && last.value.Name == ix.Name:
+		return last.value.Before
+	}
+	return slices.DeleteFunc(slices.Clone(last.value.past()), func(index string) bool { return index == ix.Name })
 }

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +29,7 @@ func TestANameThatAnswersShowToBeMovedIsAskedAgain(t *testing.T) {
 	resolve := func(name, before string, asked int) {
 		t.Helper()
 		ix, err := c.Resolve(t.Context(), asker("anna"), "al", 0)
-		if err != nil || ix.Name != name || ix.Before != before || e.asked != asked {
+		if err != nil || ix.Name != name || strings.Join(ix.Before, ",") != before || e.asked != asked {
 			t.Errorf("%s before %q, asked %d times, %v; want %s before %q, %d times", ix.Name, ix.Before, e.asked, err, name, before, asked)
 		}
 	}
@@ -40,7 +42,7 @@ func TestANameThatAnswersShowToBeMovedIsAskedAgain(t *testing.T) {
 	if !c.Shown(realm, "al", "green") {
 		t.Error("it is moved")
 	}
-	resolve("blue", "", 2) // an answer from before
+	resolve("blue", "green", 2) // an answer from before
 	e.ix = es.Index{Name: "green", UUID: "g"}
 	c.Shown(realm, "al", "green")
 	resolve("green", "blue", 3)
@@ -53,5 +55,47 @@ func TestANameThatAnswersShowToBeMovedIsAskedAgain(t *testing.T) {
 	resolve("blue", "green", 5)
 	if c.Shown(realm, "al", "green") {
 		t.Error("a read by an alias of several indices may find documents of each")
+	}
+}
+
+// Nobody has asked what the name is, but reads by it have shown that, or it was asked before other indices were changed. It is moved twice.
+func TestWhereReadsFoundANameIsKnownOnceItIsMoved(t *testing.T) {
+	for how, after := range map[string]func(c *Catalog){
+		"nothing else":      func(*Catalog) {},
+		"a change":          func(c *Catalog) { c.Forget(asker("anna").Credentials, "foo") },
+		"a doubtful answer": func(c *Catalog) { c.Void(asker("anna").Realm, "al") },
+	} {
+		e := &movable{}
+		c := New(Options{Engine: e})
+		for _, index := range []string{"blue", "green", "green"} {
+			if c.Found(asker("anna"), "al", index, true) {
+				t.Errorf("%s: nothing was known that isn't so any more", how)
+			}
+			after(c)
+		}
+		e.ix = es.Index{Name: "red", UUID: "r"}
+		ix, err := c.Resolve(t.Context(), asker("anna"), "al", 0)
+		if err != nil || strings.Join(ix.Before, ",") != "green,blue" {
+			t.Errorf("%s: before it were %q, %v", how, ix.Before, err)
+		}
+		if ix, err = c.Resolve(t.Context(), asker("bert"), "al", 0); err != nil || len(ix.Before) > 0 {
+			t.Errorf("%s: others don't know of it: %q, %v", how, ix.Before, err)
+		}
+	}
+}
+
+// A search by an alias of several indices finds documents of each. That is no move.
+func TestWhereSearchesFoundANameOfSeveralIndicesIsNoMove(t *testing.T) {
+	for _, several := range []bool{true, false} {
+		e := &movable{ix: es.Index{Name: "red", UUID: "r", Shared: several}}
+		c := New(Options{Engine: e})
+		for i := range 2 * maxPast {
+			c.Found(asker("anna"), "al", "blue"+strconv.Itoa(i), false)
+		}
+		before := c.names.Len()
+		ix, err := c.Resolve(t.Context(), asker("anna"), "al", 0)
+		if err != nil || several != (len(ix.Before) == 0) || len(ix.Before) > maxPast || before != 1 {
+			t.Errorf("several %v: before it were %q, %v", several, ix.Before, err)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/journal"
 	"optimist/internal/outcome"
@@ -391,12 +392,13 @@ func (b *items) mayHaveBase(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
+	mayHave := func(ref doc.Ref) bool { return b.i.Sessions.MayHaveBase(c.Session, ref) }
 	ref := ix.Ref(it.Routing, it.ID)
-	known := b.i.Sessions.MayHaveBase(c.Session, ref)
-	if ref.Index = ix.Before; !known && ref.Index != "" {
-		known = b.i.Sessions.MayHaveBase(c.Session, ref)
+	if mayHave(ref) {
+		return true, nil
 	}
-	return known, nil
+	_, former := ix.Former(ref, mayHave)
+	return former, nil
 }
 
 // open makes the group that the items travel in.

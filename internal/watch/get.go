@@ -158,7 +158,7 @@ func (rd *Reading) remember(d *Document) {
 // lookAtName notes which index the read shows the name to stand for.
 func (rd *Reading) lookAtName(d *Document) {
 	if d.Index != nil && api.OneIndex(d.name) {
-		rd.w.Catalog.Shown(rd.r.Client().Realm, d.name, d.Ref.Index)
+		rd.w.Catalog.Found(rd.r.Asker(), d.name, d.Ref.Index, !d.hit)
 	}
 }
 
