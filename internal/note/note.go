@@ -16,7 +16,7 @@ import (
 type Note struct {
 	// Numbers are of what a client of the session had in hand, or of something older. They are zero where there was no document.
 	Numbers doc.Numbers
-	// At is when that was noted, in nanoseconds since 1970.
+	// At is when that was noted, in nanoseconds on the clock of the Notebook.
 	At int64
 	// Clients is how many may have had something in hand. 0 of a note that is none.
 	Clients int
@@ -32,7 +32,12 @@ type Note struct {
 type ID struct{ Place, Tag, Index uint64 }
 
 // Notebook keeps notes for the next process. It must be safe for concurrent use. It is called with locks held.
+//
+// It has a clock of its own, in nanoseconds, which a process reads when it begins, and then counts on itself. The clock never goes back,
+// whatever becomes of the system's: so all notes of the processes before are from before the process began.
 type Notebook interface {
+	// Begin returns the moment at which a process begins, which is after all moments of the processes before.
+	Begin() int64
 	// Secret keys the hashes in the ids. It doesn't change, from process to process.
 	Secret() [sha256.Size]byte
 	// Put notes n under id. A note of no clients erases what is noted there.
@@ -49,16 +54,16 @@ type Notebook interface {
 type Book struct {
 	pages   Notebook
 	secret  [sha256.Size]byte
-	started int64 // in nanoseconds since 1970
+	started int64 // on the clock of pages
 	maxAge  int64
 }
 
-// NewBook returns the use of the notebook, which may be nil, by a process that began at start. A note counts for maxAge.
-func NewBook(b Notebook, start time.Time, maxAge time.Duration) *Book {
+// NewBook returns the use of the notebook, which may be nil, by a process that begins now. A note counts for maxAge.
+func NewBook(b Notebook, maxAge time.Duration) *Book {
 	if b == nil {
 		return nil
 	}
-	return &Book{pages: b, secret: b.Secret(), started: start.UnixNano(), maxAge: int64(maxAge)}
+	return &Book{pages: b, secret: b.Secret(), started: b.Begin(), maxAge: int64(maxAge)}
 }
 
 // Key is whose note it is, and of which document.
@@ -126,7 +131,7 @@ func (b *Book) DropIndices(now int64) {
 // Counts reports whether what the process before has noted counts at that moment.
 func (b *Book) Counts(now int64) bool { return b != nil && now < b.maxAge }
 
-// Started is when the process began, in nanoseconds since 1970. Moments of it count from there.
+// Started is when the process began, on the clock of the Notebook. Moments of it count from there.
 func (b *Book) Started() int64 { return b.started }
 
 // Recollection is a note of the process before, as long as a client may write from what it stands for.
@@ -143,7 +148,7 @@ const MaxLeft = 32
 // Recall returns what the process before has noted under id.
 func (b *Book) Recall(id ID, now int64) *Recollection {
 	n, ok := b.pages.Get(id)
-	// What this process has noted, it has forgotten for a reason. A clock that was set back makes the rest older.
+	// What this process has noted, it has forgotten for a reason.
 	if !ok || n.At >= b.started || b.started+now-n.At >= b.maxAge {
 		return nil
 	}

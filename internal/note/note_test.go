@@ -9,8 +9,12 @@ import (
 )
 
 // page is a Notebook of one note.
-type page struct{ Note }
+type page struct {
+	Note
+	start int64
+}
 
+func (p *page) Begin() int64              { return p.start }
 func (p *page) Secret() [sha256.Size]byte { return [sha256.Size]byte{} }
 func (p *page) Put(_ ID, n Note)          { p.Note = n }
 func (p *page) Get(ID) (Note, bool)       { return p.Note, p.Clients > 0 }
@@ -19,7 +23,7 @@ func (p *page) DropAll(int64)             {}
 
 func TestOnlyWhatTheProcessBeforeHasNotedIsRecalled(t *testing.T) {
 	const age = time.Minute
-	start := time.Unix(1000, 0)
+	start := time.Unix(1000, 0).UnixNano()
 	for _, c := range []struct {
 		what string
 		at   time.Duration // after the start
@@ -29,16 +33,16 @@ func TestOnlyWhatTheProcessBeforeHasNotedIsRecalled(t *testing.T) {
 		{"a note from before the start that is too old", -age, false},
 		{"a note of this process", time.Second, false},
 	} {
-		b := NewBook(&page{Note{At: start.Add(c.at).UnixNano(), Clients: 1}}, start, age)
+		b := NewBook(&page{Note{At: start + int64(c.at), Clients: 1}, start}, age)
 		if got := b.Recall(ID{}, 0) != nil; got != c.then {
 			t.Errorf("%s is recalled: %v", c.what, got)
 		}
 	}
 	var none *Book
-	if none.Counts(0) || NewBook(nil, start, age) != nil {
+	if none.Counts(0) || NewBook(nil, age) != nil {
 		t.Error("no notebook counts")
 	}
-	if b := NewBook(&page{}, start, age); !b.Counts(int64(age)-1) || b.Counts(int64(age)) {
+	if b := NewBook(&page{start: start}, age); !b.Counts(int64(age)-1) || b.Counts(int64(age)) {
 		t.Error("notes count for another time than the age of what is known")
 	}
 }

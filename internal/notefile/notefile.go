@@ -41,6 +41,7 @@ const (
 
 	magicAt  = 0 // the last that is written of a new file
 	secretAt = 1
+	clockAt  = 3                     // see clock.go
 	magic    = 0x0131_7473_696d_6974 // with the number of the format
 )
 
@@ -67,6 +68,7 @@ type Book struct {
 	data   []byte
 	words  []atomic.Uint64 // data; nil once the book is closed
 	secret [sha256.Size]byte
+	clocks clocks
 	locks  [64]sync.Mutex // each of the buckets whose number is its own modulo 64; the first also of the drops. All: of words
 	lost   atomic.Bool
 
@@ -99,7 +101,7 @@ func open(path string, realm []byte) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{file: f}
+	b := &Book{file: f, clocks: systemClocks}
 	if err := b.load(realm); err != nil {
 		b.Close()
 		return nil, err
@@ -226,6 +228,7 @@ func (b *Book) Put(id note.ID, n note.Note) {
 	s[metaAt].Store(meta(&n))
 	s[sumAt].Store(sum(s, id.Tag))
 	s[tagAt].Store(id.Tag)
+	b.tick(n.At)
 }
 
 // Get returns the note under id. Notes from before their index was dropped don't count.
@@ -246,7 +249,7 @@ func (b *Book) Get(id note.ID) (n note.Note, ok bool) {
 	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise
 }
 
-// Drop makes all that was noted of an index up to the moment at, in nanoseconds since 1970, none. It may make what was noted of another
+// Drop makes all that was noted of an index up to the moment at none. It may make what was noted of another
 // index none, too.
 func (b *Book) Drop(index uint64, at int64) {
 	l := &b.locks[0]
@@ -259,6 +262,7 @@ func (b *Book) Drop(index uint64, at int64) {
 	if d := b.dropped(index); int64(d.Load()) < at { //nolint:gosec // the same bits
 		d.Store(uint64(at)) //nolint:gosec // likewise
 	}
+	b.tick(at)
 }
 
 // DropAll is Drop for all indices.

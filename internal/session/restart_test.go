@@ -21,7 +21,9 @@ type processes struct {
 }
 
 func newProcesses(t *testing.T) *processes {
-	return &processes{t: t, pages: notetest.New(7), clock: clock{time.Unix(1_700_000_000, 0)}}
+	p := &processes{t: t, pages: notetest.New(7), clock: clock{time.Unix(1_700_000_000, 0)}}
+	p.pages.Now = p.clock.now
+	return p
 }
 
 // next starts a store a second after the last thing that was done.

@@ -85,7 +85,7 @@ func New(o Options) *Store {
 		o: o, clock: clock, seed: maphash.MakeSeed(), indices: indexstate.New[Session](o.MaxAge), shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
-	s.notes = note.NewBook(o.Notes, start, o.MaxAge)
+	s.notes = note.NewBook(o.Notes, o.MaxAge)
 	for i := range s.shards {
 		s.shards[i] = newShard(s, o.Memory/int64(n))
 	}
