@@ -19,6 +19,7 @@ type Conflict struct {
 	Index          string      // concrete
 	Shard          string      // as the answer names it; "" where it doesn't
 	Node           string      // which node was asked
+	Term           int64       // of a write of the document that was acknowledged before; 0: none is known
 }
 
 // Quick reports whether the answer came sooner than a change of primary takes.
@@ -34,9 +35,9 @@ func (f *Conflict) quick(current int64) bool {
 // wasn't applied.
 //
 // SamePrimary asks the node to which the write was sent: that node tries again by itself, but only once it knows of another primary.
-// Terms only grow, so equal terms before and after prove it; the guard's own term is one from before. Without a proof the result is
-// false. current is the term of the document as it is now. If optimist may not ask for the term, the time that the write took decides: a
-// change of primary takes a while.
+// Terms only grow, so equal terms before and after prove it; the guard's own term is one from before, and so is that of a write that was
+// acknowledged before. Without a proof the result is false. current is the term of the document as it is now. If optimist may not ask for
+// the term, the time that the write took decides: a change of primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, current int64) bool {
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p := c.primaries.GetOrAdd(asker.network(), key, &primary{turn: newTurn()})
@@ -64,13 +65,14 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 			return false
 		}
 	}
-	switch {
-	case !p.since.After(f.Sent):
+	if !p.since.After(f.Sent) {
 		return true
-	case f.Guard.Known():
-		return p.term <= f.Guard.PrimaryTerm // one that the shard never had, of a client's own making, was no document's
 	}
-	return p.term == 1 // there was never another
+	before := max(f.Term, 1) // there was never another
+	if f.Guard.Known() {
+		before = max(f.Term, f.Guard.PrimaryTerm) // one that the shard never had, of a client's own making, was no document's
+	}
+	return p.term <= before
 }
 
 // askTerm renews what is known of the shard's primary. The caller has the turn.

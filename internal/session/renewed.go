@@ -25,6 +25,19 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], 
 	}
 }
 
+// TermBefore is the primary term under which the engine has acknowledged a write of the document before the base was taken; 0: it isn't
+// known. The shard has had that primary since then, unless it has a later one by now.
+func (b *Base) TermBefore() int64 {
+	c := &b.claim
+	if c.sh == nil {
+		return 0
+	}
+	gone := c.store.find(c.key.Ref.Index, c.key.Session.Credentials(), c.store.clock()).Gone()
+	c.sh.mu.Lock()
+	defer c.sh.mu.Unlock()
+	return c.sh.DocumentOf(c.key, nil, gone).TermAt(c.takenAt)
+}
+
 // IndexMissing notes an answer to a read that says that there is no such index. ticket is the read's. The store forgets the index, unless
 // a write was acknowledged since: that write has created the index.
 func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {

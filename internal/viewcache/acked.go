@@ -21,9 +21,22 @@ func (d *Document) KnewNewer(n doc.Numbers, ticket, order uint64) bool {
 // at that moment.
 func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, ticket uint64) {
 	m.Order++
-	if d := e.Document; !Newer(d.acked.numbers, n) {
-		d.acked = acked{n, ticket, m.Order}
+	d, since := e.Document, m.Order
+	if d.acked.numbers.PrimaryTerm == n.PrimaryTerm {
+		since = d.acked.since
 	}
+	if !Newer(d.acked.numbers, n) {
+		d.acked = acked{n, ticket, m.Order, since}
+	}
+}
+
+// TermAt is the primary term of the last acknowledged write, if one of that term was acknowledged at that place in the shard's order, and 0
+// otherwise. d may be nil.
+func (d *Document) TermAt(order uint64) int64 {
+	if d == nil || d.acked.since > order {
+		return 0
+	}
+	return d.acked.numbers.PrimaryTerm
 }
 
 // IsOther reports whether data, which was read now, is certainly another document than b, which was read before under the same numbers. It

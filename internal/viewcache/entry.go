@@ -193,6 +193,7 @@ type acked struct {
 	numbers doc.Numbers
 	ticket  uint64 // the newest ticket when it was acknowledged: reads with a later ticket were sent after that
 	order   uint64 // its place in the shard's order: writes that took their base at this place or later did so after that
+	since   uint64 // the place of the first write that is known of this primary term
 }
 
 // Entry is what one session knows of one document.

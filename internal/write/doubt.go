@@ -88,7 +88,7 @@ func (a *attempt) samePrimary(ctx context.Context) bool {
 		return true
 	}
 	first := a.open[0]
-	pending.Index = first.Doc.Index
+	pending.Index, pending.Term = first.Doc.Index, first.Base.TermBefore()
 	same := a.s.primaries.SamePrimary(ctx, first.Asker(), &pending, a.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{a.open, a.separate} {
 		for _, c := range changes {

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -151,6 +152,34 @@ func TestAChangeOfPrimaryBeforeTheWriteIsNone(t *testing.T) {
 		}
 	}
 	same(t, w.stored("1"), `{"n":7}`)
+}
+
+// Another client's write was acknowledged by the new primary before this one was sent. So there was one primary while it was out.
+func TestAWriteThatTheNewPrimaryAcknowledgedShowsThatItStayed(t *testing.T) {
+	for _, term := range []int{2, 3} { // what the nodes say after the conflict
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me, other := w.client("me"), w.client("other")
+		me.read("1")
+		other.read("1")
+		f := w.failover()
+		f.on = func(r *upstream.Request) (*upstream.Response, error) {
+			f.on = nil
+			res := w.engine.handle(r)
+			res.Payload = bytes.Replace(res.Payload, []byte(`"_primary_term":1`), []byte(`"_primary_term":2`), 1)
+			return res, nil
+		}
+		has(t, other.save("1", `{"n":5}`), 200, "guarded")
+		w.put("1", `{"n":6}`)
+		f.term = term
+		want := "merged"
+		if term == 3 {
+			want = "unknown"
+		}
+		if r := me.save("1", `{"n":2}`); !strings.HasPrefix(r.outcome, want) || f.asked != 1 {
+			t.Errorf("term %d: asked %d times: %v", term, f.asked, r)
+		}
+	}
 }
 
 func TestAConflictIsUnknownWhereTheTermCantBeAsked(t *testing.T) {
