@@ -114,6 +114,8 @@ func (r *reading) into(own bool) bool {
 	case same:
 		b = held
 		r.sh.Ref(e, b)
+	case src != nil && r.ticket == 0 && e.Document.Find(r.rev.Numbers) != nil: // perhaps another form of the bytes that are stored
+		b = r.sh.Own(e, src)
 	case src != nil:
 		e.Document.Unlist(e.Document.Find(r.rev.Numbers)) // the next reads of the revision share this one
 		b = r.sh.List(e, r.rev.Numbers, src)

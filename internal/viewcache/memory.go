@@ -199,7 +199,7 @@ func (m *Memory) hold(e *Entry, n doc.Numbers, data []byte) *Body {
 	case b == nil:
 		return m.List(e, n, data)
 	case !bytes.Equal(b.Data, data): // the engine shows clients another form of the document than was written
-		return m.own(e, data)
+		return m.Own(e, data)
 	}
 	m.Ref(e, b)
 	return b
@@ -207,14 +207,14 @@ func (m *Memory) hold(e *Entry, n doc.Numbers, data []byte) *Body {
 
 // List returns a new body of a revision. All sessions that read or write the revision share it.
 func (m *Memory) List(e *Entry, n doc.Numbers, data []byte) *Body {
-	b := m.own(e, data)
+	b := m.Own(e, data)
 	b.numbers, b.doc = n, e.Document
 	e.Document.bodies = append(e.Document.bodies, b)
 	return b
 }
 
-// own returns a body that belongs to one entry alone.
-func (m *Memory) own(e *Entry, data []byte) *Body {
+// Own returns a body that belongs to one entry alone.
+func (m *Memory) Own(e *Entry, data []byte) *Body {
 	b := &Body{Data: data}
 	m.Ref(e, b)
 	m.bytes += b.cost()

@@ -40,13 +40,15 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 		r.Body = b
 	case b == nil || b == was:
 		m.free(e, b)
-	case r.Count == 1:
-		m.free(e, was)
-		r.Body = b
-	default: // clients of the session have different bytes in hand
+	case r.Count > 1 && !was.isForm(b): // clients of the session have different documents in hand
 		m.free(e, was)
 		m.free(e, b)
 		r.Body = nil
+	case r.Count == 1 || was.Ticket == 0:
+		m.free(e, was)
+		r.Body = b
+	default: // was has the bytes that are stored
+		m.free(e, b)
 	}
 	e.Shared = e.Shared || !named && (len(e.Reads) > 1 || r.Count > 1 || busy)
 	m.limit(e)
@@ -94,7 +96,7 @@ func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
 		v.SentBody = v.StoredBody
 		v.SentBody.refs++ // see freeBoth
 	case sent != nil:
-		v.SentBody = m.own(e, sent)
+		v.SentBody = m.Own(e, sent)
 	}
 	e.View = v
 	e.Lost = NoReason
