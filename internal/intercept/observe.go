@@ -12,7 +12,6 @@ import (
 	"optimist/internal/patch"
 	"optimist/internal/rule"
 	"optimist/internal/session"
-	"optimist/internal/uri"
 	"optimist/internal/watch"
 	"optimist/internal/wire"
 )
@@ -79,11 +78,7 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 	b, rev, created := &o.base, it.Revision, string(it.Result) == "created"
 	stale := b.Version != 0 && rev.Version != b.Version+1 || b.Kind == session.KindAbsent && !created
 	lost := stale && string(it.Result) != "noop" && !o.overrides()
-	kind := would(b, lost, o.ru)
-	if _, retries := uri.Param(o.r.Op().Query, "retry_on_conflict"); retries && o.part != nil {
-		kind = outcome.Passed // its client asks the engine to merge
-	}
-	o.i.Metrics.Observed(kind.String())
+	o.i.Metrics.Observed(would(b, lost, o.ru).String())
 	made := edge{rev.Version - 1, rev.Version}
 	if lost { // else the engine has merged it, or there was nothing to merge
 		made.base = b.Version

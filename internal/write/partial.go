@@ -15,7 +15,7 @@ import (
 // _update, with the merge's values at these paths. So the engine's merge, its answer, detect_noop and _source stay what they are.
 //
 // taken is false if the client's view isn't known, or if the rule, or the kind of _update, leaves the request to the engine. If the
-// client gives its own guard, or retry_on_conflict, its request is sent as it is; its view is known all the same.
+// client gives its own guard, its request is sent as it is; its view is known all the same.
 func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err error) {
 	if c.Rule.EngineUpdates {
 		return false, nil
@@ -43,11 +43,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		}
 		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
-	retries := c.retriesItself()
-	if retries && c.Rule.HasStrategies {
-		s.events.StrategiesUnused.Call(c.Rule.Name)
-	}
-	if passed || retries {
+	if passed {
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
@@ -63,13 +59,6 @@ func (c *change) leaveToEngine() {
 		c.Outcome.Base = outcome.BaseNone
 	}
 	c.Part, c.viewWithPart, c.Sent, c.out.Query = nil, nil, c.req.Body, c.Op.Query
-}
-
-// retriesItself reports whether the client asks the engine to merge again after conflicts, and doesn't name a base.
-func (c *change) retriesItself() bool {
-	_, given := uri.Param(c.Op.Query, "retry_on_conflict")
-	b := c.Outcome.Base
-	return given && (b == outcome.BaseRead || b == outcome.BaseView || b == outcome.BaseAbsent)
 }
 
 // seePart applies the part to the client's view. If it can't be applied, only the view's numbers count.

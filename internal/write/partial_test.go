@@ -176,19 +176,45 @@ func TestWhatAnUpdateShowsIsSeen(t *testing.T) {
 	same(t, w.stored("1"), `{"l":[1,9,2],"x":1}`)
 }
 
-// Who gives the engine its guard, or asks it to merge, has that. What the client has in hand then is known all the same.
-func TestAPartWithItsClientsOwnTermsGoesAsItIs(t *testing.T) {
+// A client that asks the engine to merge again after conflicts has read the document all the same. The engine would put its part over what
+// others have written since.
+func TestAPartWhoseClientAsksForRetriesIsMerged(t *testing.T) {
 	for name, c := range map[string]struct {
 		query, outcome string
 		status         int
 		others         bool
 		want           string
 	}{
-		"its guard":              {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 200, false, `{"l":[1,2,3],"x":0,"y":1}`},
-		"its guard, stale":       {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 409, true, ""},
-		"retries":                {"?retry_on_conflict=5", "passed;attempts=1;base=session", 200, false, `{"l":[1,2,3],"x":0,"y":1}`},
-		"retries, after a write": {"?retry_on_conflict=0", "passed;attempts=1;base=session", 200, true, `{"l":[1,2,3],"x":1,"y":1}`},
-		"both":                   {"?retry_on_conflict=5&if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit", 400, false, ""},
+		"alone":                 {"?retry_on_conflict=5", "guarded;attempts=1;base=session", 200, false, `{"l":[1,2],"x":0}`},
+		"another has written":   {"?retry_on_conflict=3", "merged;attempts=2;base=session", 200, true, `{"l":[1,9,2],"x":1}`},
+		"never again":           {"?retry_on_conflict=0", "merged;attempts=2;base=session", 200, true, `{"l":[1,9,2],"x":1}`},
+		"no number: its engine": {"?retry_on_conflict=x", "passed", 400, true, `{"l":[1,9],"x":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"l":[1],"x":0}`)
+			me := w.client("me")
+			me.read("1")
+			if c.others {
+				w.put("1", `{"l":[1,9],"x":1}`)
+			}
+			has(t, me.send("POST", update1+c.query, `{"doc":{"l":[1,2]}}`), c.status, c.outcome)
+			same(t, w.stored("1"), c.want)
+		})
+	}
+}
+
+// Who gives the engine its guard has that. What the client has in hand then is known all the same.
+func TestAPartWithItsClientsOwnGuardGoesAsItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		query, outcome string
+		status         int
+		others         bool
+		want           string
+	}{
+		"its guard":        {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 200, false, `{"l":[1,2,3],"x":0,"y":1}`},
+		"its guard, stale": {"?if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit;reason=explicit", 409, true, ""},
+		"both":             {"?retry_on_conflict=5&if_seq_no=0&if_primary_term=1", "guarded;attempts=1;base=explicit", 400, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")

@@ -155,7 +155,8 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 // document, and would make it only if it were gone: that is a conflict then.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
-	if c.Outcome.Base == outcome.BaseStamp {
+	if c.Outcome.Base == outcome.BaseStamp { // of which the client knows nothing
+		c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict")
 		c.req.Body, upserts = stamp.Without(c.req.Body, "upsert", "doc_as_upsert")
 		if _, given := uri.Param(c.out.Query, "doc_as_upsert"); given {
 			upserts, c.out.Query = true, uri.Without(nil, c.out.Query, "doc_as_upsert")
