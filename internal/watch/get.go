@@ -42,8 +42,10 @@ func (rd *Reading) get() bool {
 	tried := rd.document.stamper != nil
 	rd.document = Document{Ref: ref, name: ref.Index}
 	switch {
-	case op.Head || part:
+	case op.Head:
 		return rd.watchStatus()
+	case part:
+		return op.Kind == api.Get && mode == rule.Guard && rd.getFiltered() || rd.watchStatus()
 	case op.Kind == api.Source && mode == rule.Guard:
 		return !tried && rd.getWhole() || rd.watchStatus()
 	case op.Kind == api.Source:
@@ -335,16 +337,14 @@ func (rd *Reading) stampedGet() bool {
 
 // getWhole asks for the document where a bare _source is asked for, whose answer has no numbers, or where the document is
 // stamped. The client gets the same bytes that the engine would have sent, but for the stamp and an ETag. Of a _source, whatever
-// isn't a document found is asked for as the client put it, and the same goes for a pretty one without a stamp: its bytes aren't
-// those that are stored.
+// isn't a document found is asked for as the client put it.
 func (rd *Reading) getWhole() bool {
 	op, d := rd.r.Op(), &rd.document
 	target := op.Path
 	if op.Kind == api.Source {
 		target = documentOfSource(op)
 	}
-	_, pretty := uri.Param(op.Query, "pretty")
-	if target == nil || pretty && d.stamper == nil {
+	if target == nil {
 		return false
 	}
 	rd.begin(true)

@@ -1,0 +1,95 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+
+	"optimist/internal/glob"
+	"optimist/internal/jsontext"
+	"optimist/internal/upstream"
+	"optimist/internal/uri"
+)
+
+// revealing are the members of an answer to a get that say which document it shows, and in which revision.
+var revealing = [...]string{"_index", "_version", "_seq_no", "_primary_term", "_routing", "found"}
+
+// getFiltered answers a read of one document whose filter_path lets all of _source through. The engine is asked for the members that say what
+// the document is, too. The client gets the engine's answer without those that it didn't ask for. It reports false, and has answered
+// nothing, where the answer shows no document, or another filter_path is given.
+func (rd *Reading) getFiltered() bool {
+	op, d := rd.r.Op(), &rd.document
+	query, added := revealed(op.Query)
+	if query == nil {
+		return false
+	}
+	if rd.begin(true); !rd.choice.open && !rd.remembers(rd.choice.rule) {
+		return false
+	}
+	res, err := rd.ask(http.MethodGet, op.Path, query, nil)
+	switch {
+	case errors.Is(err, upstream.ErrTooLarge):
+		return false
+	case err != nil:
+		rd.failed(err)
+		return true
+	}
+	defer res.Release()
+	d.readOne(res.Status, res.Payload)
+	body, ok := withoutMembers(res.Payload, added)
+	if !ok || !d.whole || !d.Numbered {
+		return false
+	}
+	rd.decide(d.Index)
+	d.watches = rd.choice.rule
+	rd.remember(d)
+	rd.answer(res, body)
+	return true
+}
+
+// revealed is the query of a read with the revealing members in its filter_path. added are those that it hadn't let through before. The query
+// is nil if its filter_path leaves something out by name, or isn't sure to let all of _source through.
+func revealed(query []byte) (with []byte, added []string) {
+	raw, _ := uri.Param(query, "filter_path")
+	paths, err := uri.DecodeValue(nil, raw)
+	others := uri.Without(nil, query, "filter_path")
+	if err != nil || Partial(others) {
+		return nil, nil
+	}
+	shows := func(name string) bool {
+		return slices.ContainsFunc(bytes.Split(paths, []byte(",")), func(path []byte) bool { return glob.Match(string(path), name) })
+	}
+	if bytes.Contains(paths, []byte("-")) || !shows("_source") {
+		return nil, nil
+	}
+	with = append(append(with, "filter_path="...), raw...)
+	for _, name := range revealing {
+		if !shows(name) {
+			with, added = append(append(with, ','), name...), append(added, name)
+		}
+	}
+	if len(others) > 0 {
+		with = append(append(with, '&'), others...)
+	}
+	return with, added
+}
+
+// withoutMembers is a JSON object without the members of these names, and all other bytes as they stand. It reports false if one of them is
+// the last.
+func withoutMembers(object []byte, names []string) (rest []byte, ok bool) {
+	rest = make([]byte, 0, len(object))
+	from := 0
+	s := jsontext.Scan(object)
+	for s.Next() {
+		if !slices.ContainsFunc(names, s.Named) {
+			continue
+		}
+		if s.Comma < 0 {
+			return nil, false
+		}
+		rest = append(rest, object[from:s.Key]...)
+		from = jsontext.SkipSpace(object, s.Comma+1)
+	}
+	return append(rest, object[from:]...), s.Whole()
+}
