@@ -203,11 +203,15 @@ func TestASearchForTheNumbersIsWatchedIfItsClientTakesGzip(t *testing.T) {
 		}
 		return false
 	})
-	w := newWorldOn(t, "", Identity{}, engine)
+	w := newWorldOn(t, "", Identity{Infer: true, Address: true}, engine)
 	w.put(doc1+"?refresh=true", `{"log":[]}`)
-	a := w.ask(w.proxied, "POST", "/shop/_search?seq_no_primary_term&version", `{}`, "Accept-Encoding", "gzip", "Optimist-Session", "a")
-	if a.Status != 200 || strings.Contains(asked, "gzip") {
-		t.Errorf("%d %s, the engine was asked for %q", a.Status, a.Body, asked)
+	w.ask(w.proxied, "GET", doc1, "")
+	w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`) // whoever writes in an index has its searches watched
+	for _, session := range []string{"a", ""} {
+		a := w.ask(w.proxied, "POST", "/shop/_search?seq_no_primary_term&version", `{}`, "Accept-Encoding", "gzip", "Optimist-Session", session)
+		if a.Status != 200 || strings.Contains(asked, "gzip") {
+			t.Errorf("session %q: %d %s, the engine was asked for %q", session, a.Status, a.Body, asked)
+		}
 	}
 }
 

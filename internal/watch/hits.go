@@ -83,9 +83,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 			}
 		}
 	}
-	if more != (added{}) || rd.named() { // what a named session is shown is read, even if nothing is taken out of it
-		o.Drop = []string{"accept-encoding"}
-	}
+	o.Drop = []string{"accept-encoding"} // hits are read, even where nothing is taken out of them
 	usable := false
 	o.OnHead = func(h *wire.Head, _ []byte) []wire.Field {
 		rd.copy.Head(h, nil)
