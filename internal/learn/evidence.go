@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bytes"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func (s *stats) add(v *sides, client string, now time.Time) (equal bool) {
 	switch {
 	case v.laterBoth(now):
 		s.later++
-	case v.sent.Kind() == tree.Number:
+	case v.sent.Kind() == tree.Number && !nearNow(v.sent, now):
 		return s.moved(v)
 	case v.sent.Kind() == tree.Array && v.cur.Kind() == tree.Array && v.base.Kind() != tree.Object:
 		s.lists(v)
@@ -154,14 +155,14 @@ func later(from, to tree.Value, now time.Time) bool {
 	return a != nil && b != nil && bytes.Equal(a[1], b[1])
 }
 
-// nearNow reports whether a number is a time of these days, in seconds or milliseconds.
+// nearNow reports whether a number is a time of these days: in seconds, with or without a fraction, or in milli-, micro- or nanoseconds.
 func nearNow(v tree.Value, now time.Time) bool {
-	n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
+	n, err := strconv.ParseFloat(string(v.Raw()), 64)
 	if err != nil {
 		return false
 	}
-	for _, at := range []time.Time{time.Unix(n, 0), time.UnixMilli(n)} {
-		if now.Sub(at).Abs() < 24*time.Hour {
+	for _, unit := range [...]float64{1, 1e3, 1e6, 1e9} {
+		if math.Abs(n/unit-float64(now.Unix())) < (24 * time.Hour).Seconds() {
 			return true
 		}
 	}

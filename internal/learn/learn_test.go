@@ -121,12 +121,22 @@ func TestWhatTwoClientsDoToAPathTellsItsRule(t *testing.T) {
 }
 
 func TestTimesAsNumbersAreNoCounters(t *testing.T) {
-	f := newFight(t)
-	for _, unit := range []int64{f.now.Unix(), f.now.UnixMilli()} {
-		f.meet(3, fmt.Sprintf(`{"at":%d}`, unit-2), fmt.Sprintf(`{"at":%d}`, unit), fmt.Sprintf(`{"at":%d}`, unit))
-	}
-	if got := f.suggested(); got != "/at max" {
-		t.Errorf("%q is suggested", got)
+	now := newFight(t).now
+	for name, as := range map[string]func(at time.Time) string{
+		"seconds":       func(at time.Time) string { return fmt.Sprint(at.Unix()) },
+		"fractions":     func(at time.Time) string { return fmt.Sprintf("%d.467413", at.Unix()) },
+		"milliseconds":  func(at time.Time) string { return fmt.Sprint(at.UnixMilli()) },
+		"… of a script": func(at time.Time) string { return fmt.Sprintf("%d.25", at.UnixMilli()) },
+		"microseconds":  func(at time.Time) string { return fmt.Sprint(at.UnixMicro()) },
+		"nanoseconds":   func(at time.Time) string { return fmt.Sprint(at.UnixNano()) },
+	} {
+		for ahead, want := range map[time.Duration]string{time.Second: "/at max", -time.Second: ""} { // a client's clock may be behind
+			f := newFight(t)
+			f.meet(6, `{"at":`+as(now)+`}`, `{"at":`+as(now.Add(ahead))+`}`, `{"at":`+as(now.Add(ahead))+`}`)
+			if got := f.suggested(); got != want {
+				t.Errorf("%s, %v ahead: %q is suggested", name, ahead, got)
+			}
+		}
 	}
 }
 
