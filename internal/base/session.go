@@ -14,13 +14,17 @@ import (
 // sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part
 // makes of the read, a write under a rule with write_id without the marks.
 func (f *Finder) sessionStore(w *Search) *session.Store {
+	store := f.Sessions
+	if w.Rule.Sums {
+		store = store.Summing()
+	}
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
-		return f.Sessions.ForPart(w.asIfRead)
+		return store.ForPart(w.asIfRead)
 	case w.Part == nil:
-		return f.Sessions
+		return store
 	}
-	return f.Sessions.ForPart(func(view []byte) ([]byte, error) {
+	return store.ForPart(func(view []byte) ([]byte, error) {
 		defer w.Room.Cut(w.Room.Mark()) // it is done for one candidate after the other
 		return w.Part.Makes(view)
 	})
@@ -82,7 +86,7 @@ func (f *Finder) TakeLate(ctx context.Context, w *Search) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, intake.LeastPatience)
 	defer cancel()
-	if base, err := f.Sessions.Take(ctx, w.Session, w.Ref(), w.Sent); err == nil {
+	if base, err := f.sessionStore(w).Take(ctx, w.Session, w.Ref(), w.Sent); err == nil {
 		w.Base = base
 		w.Outcome.Base, w.Outcome.Ambiguous = kindOf(base.Kind), base.Ambiguous
 	}

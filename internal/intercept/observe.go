@@ -40,12 +40,15 @@ func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account
 
 // take reserves what the session has seen as the base.
 func (o *observed) take(ctx context.Context) (err error) {
-	sess := o.r.Client().Session
+	sess, store := o.r.Client().Session, o.i.Sessions
+	if o.ru.Sums {
+		store = store.Summing()
+	}
 	if o.part == nil {
-		o.base, err = o.i.Sessions.Take(ctx, sess, o.ref, o.body)
+		o.base, err = store.Take(ctx, sess, o.ref, o.body)
 		return err
 	}
-	o.base, err = o.i.Sessions.ForPart(o.part.Makes).Take(ctx, sess, o.ref, o.part.Incoming)
+	o.base, err = store.ForPart(o.part.Makes).Take(ctx, sess, o.ref, o.part.Incoming)
 	o.body = nil
 	if b := &o.base; err == nil && (b.View != nil || b.Kind == session.KindAbsent) {
 		o.body, _ = o.part.Makes(b.View)

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"math/bits"
@@ -455,13 +456,15 @@ func isSlot(v tree.Value) bool {
 }
 
 // isTime reports whether a value looks like an exact time, as documents have it for when something was written: a date with a time of day,
-// or the seconds or milliseconds since 1970.
+// or the seconds, milli-, micro- or nanoseconds since 1970, with a fraction or without.
 func isTime(v tree.Value) bool {
 	const date = `"2006-01-02`
 	raw := v.Raw()
 	switch v.Kind() {
 	case tree.Number:
-		return (len(raw) == len("1700000000") || len(raw) == len("1700000000000")) && (raw[0] == '1' || raw[0] == '2') && allDigits(raw)
+		whole, fraction, _ := bytes.Cut(raw, []byte("."))
+		seconds := len(whole) - len("1700000000")
+		return seconds >= 0 && seconds <= 9 && seconds%3 == 0 && (raw[0] == '1' || raw[0] == '2') && allDigits(whole) && allDigits(fraction)
 	case tree.String:
 		return !isSlot(v) && raw[5] == '-' && raw[8] == '-' && allDigits(raw[1:5]) && allDigits(raw[6:8]) && allDigits(raw[9:len(date)])
 	default:

@@ -43,6 +43,15 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{spentAt(1, `{"t":"`+text+`"}`), heldAt(2, `{"t":"something else, of some more words"}`)}, `{"t":"` + text + ` twice"}`, 0},
 		"a step that is far too large is none": {
 			[]Candidate{heldAt(1, `{"n":0}`), spentAt(70_000, `{"n":69999}`)}, `{"n":70000}`, 1},
+		"a time is near to what another client has just set, and says nothing against an entry": {
+			[]Candidate{heldAt(1, `{"l":[],"by":null,"at":1795827600000}`), heldAt(2, `{"l":["looked at it"],"by":null,"at":1795831200000}`)},
+			`{"l":[],"by":"bob","at":1795831200050}`, 0},
+		"nor is it in seconds, with a fraction": {
+			[]Candidate{heldAt(1, `{"l":[],"at":1795827600.467413}`), heldAt(2, `{"l":["looked at it"],"at":1795831200.351579}`)},
+			`{"l":["replaced it"],"at":1795831200.400001}`, 0},
+		"clients may move a number by nearly the same": {
+			[]Candidate{heldAt(1, `{"n":0,"l":[]}`), heldAt(2, `{"n":1500,"l":["first payment"]}`), heldAt(3, `{"n":2998,"l":["first payment","second"]}`)},
+			`{"n":1502,"l":["third payment"]}`, 0},
 		"who makes a document writes what every new one has": {
 			[]Candidate{{}, heldAt(1, `{"user":"ada","currency":"EUR","items":["apples"],"count":1}`)},
 			`{"user":"ada","currency":"EUR","items":["bread"],"count":1}`, 0},
@@ -73,7 +82,7 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{heldAt(1, `{"l":[],"n":0}`), heldAt(2, `{"l":[{"id":1,"on":true}],"n":1}`)}, `{"l":[{"id":2,"on":true}],"n":1}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			best := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}).Best
+			best := Likeliest(c.candidates, Sent{Body: []byte(c.sent), Sums: true}).Best
 			if best != c.want {
 				t.Errorf("%d, want %d", best, c.want)
 			}
@@ -329,5 +338,13 @@ func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
 	}
 	if c := Likeliest(cs, Sent{Body: sent}); c.Best != 0 || !c.Ambiguous {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Where the rule adds nothing up, numbers are set anew, and how far that moves them says nothing.
+func TestWhatWasMeasuredIsNearToWhatWasMeasuredJustBefore(t *testing.T) {
+	cs := []Candidate{heldAt(1, `{"l":[],"t":20.5}`), heldAt(2, `{"l":["looked at it"],"t":25.001}`), heldAt(3, `{"l":["looked at it","all is well"],"t":25.004}`)}
+	if best := Likeliest(cs, Sent{Body: []byte(`{"l":["replaced it"],"t":25.003}`)}).Best; best != 0 {
+		t.Errorf("%d", best)
 	}
 }

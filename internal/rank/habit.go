@@ -14,8 +14,9 @@ const (
 	// perBit is the price of what is half as likely. dearest is the highest price of what was never seen. Leaving a number alone costs less:
 	// what clients did many times in a row, they may stop to do.
 	perBit, dearest, dearestIdle = 3, 14, 4
-	// A step may be freeStep times the smallest step from any candidate. Beyond that, each doubling costs farStep. A rule with sum would
-	// add a far step that comes from a wrong base, and the next wrong base would lead to an even larger one.
+	// A step may be freeStep times the smallest step from any candidate, or the least by which others have moved the number. Beyond that, each
+	// doubling costs farStep. A rule with sum would add a far step that comes from a wrong base, and the next wrong base would lead to an
+	// even larger one. Where nothing is added up, a number is often set anew: it is near to what another client has set just before.
 	farStep, freeStep = 4, 8
 )
 
@@ -29,8 +30,9 @@ func (w *weighing) judgeSteps(cs []Candidate) {
 }
 
 func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
-	nearest := w.findSteps(cs, i, m)
+	usual := w.findSteps(cs, i, m)
 	h := w.findHabit(cs)
+	usual = max(usual, w.leastMove())
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
@@ -40,7 +42,7 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 				v.idle += price
 			}
 			v.price += price
-			if far := math.Abs(step) / nearest; far > freeStep {
+			if far := math.Abs(step) / usual; w.sums && !m.time && far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))
 			}
 		}
@@ -115,6 +117,18 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 		h.idle = min(unlikely(changes-steps, changes), changes/2, dearestIdle)
 	}
 	return h
+}
+
+// leastMove is the least by which one client has moved the number, as far as it is known.
+func (w *weighing) leastMove() float64 {
+	least := math.Inf(1)
+	for _, m := range w.moves {
+		least = min(least, math.Abs(m.step)/float64(m.changes))
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
 }
 
 // minMoves is the least number of moves that show a habit.

@@ -18,6 +18,8 @@ type Sent struct {
 	Quiet bool
 	// Alone is how much content has shown that one client is alone, in bits.
 	Alone int
+	// Sums says that the rule adds numbers of the document up. Then a base from which a number was moved too far does harm.
+	Sums bool
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -48,6 +50,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	}
 	w := weighings.Get().(*weighing)
 	defer w.release()
+	w.sums = sent.Sums
 	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
 	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)

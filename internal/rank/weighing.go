@@ -36,6 +36,7 @@ type weighing struct {
 	holder     uint64 // the last one that weightWithout was asked for
 	holderGone bool   // whether mine lacks that
 
+	sums      bool  // the rule adds numbers up
 	candidate int32 // the one that is being compared, or judged
 	few       int   // the fewest changes that any candidate has so far
 	compared  int   // how many values were compared so far

@@ -79,6 +79,9 @@ type Rule struct {
 	// HasStrategies says that the rule names merge strategies, which the engine's own _update doesn't follow.
 	HasStrategies bool
 
+	// Sums says that the rule adds up what clients do to some numbers.
+	Sums bool
+
 	// Locks are those that protect the rule's documents; nil: none are enforced.
 	Locks *Locks
 
@@ -165,6 +168,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		Background:      c.Priority == config.PriorityBackground,
 		PassRejected:    c.Rejected == config.RejectedPass,
 		HasStrategies:   len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
+		Sums:            slices.ContainsFunc(c.Merge.Paths, func(p config.MergePath) bool { return p.Strategy == config.StrategySum }),
 		RetryOnConflict: c.RetryOnConflict,
 		Retry: Retry{
 			MaxAttempts:  c.Retry.MaxAttempts,

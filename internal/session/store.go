@@ -32,6 +32,7 @@ type Store struct {
 	*contents
 	dryRun bool                              // see Glance
 	on     func(base []byte) ([]byte, error) // see ForPart
+	sums   bool                              // see Summing
 }
 
 type contents struct {
@@ -101,7 +102,12 @@ func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: tr
 // then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
 // nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
 func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: on}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums}
+}
+
+// Summing returns the same store for writes under a rule that adds numbers up.
+func (s *Store) Summing() *Store {
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: true}
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

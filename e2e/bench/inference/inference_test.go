@@ -69,6 +69,7 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"one client, and another looks":     {Config{Workers: 1, Rounds: 200, Watchers: 1, Watch: 5 * time.Millisecond}, append(Shapes(), "seats"), 20},
 		"one client, and another program looks": {Config{Workers: 1, Rounds: 200, Watchers: 1, Watch: 5 * time.Millisecond, Programs: Viewers},
 			append(Shapes(), "jobs", "holders", "reservations", "approval", "health"), 20},
+		"numbers that tell nothing":        {Config{Rounds: 2}, []string{"dated", "metered", "payments"}, 5},
 		"nobody only looks":                {Config{}, Shapes(), 20},
 		"the engine is slow":               {Config{Trip: 20 * time.Millisecond}, Shapes(), 5},
 		"each write goes by itself":        {Config{Alone: true}, Shapes(), 20},

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"optimist/internal/doc"
@@ -203,6 +204,9 @@ func (r *request) take(p *process) (session.Base, bool) {
 	for {
 		r.slept = false
 		store := x.store
+		if slices.ContainsFunc(x.rules, func(r merge.PathRule) bool { return r.Strategy == merge.Sum }) {
+			store = store.Summing()
+		}
 		if r.part {
 			store = store.ForPart(r.on)
 		}

@@ -15,7 +15,7 @@ func shapes() []*shape {
 	plain := []*shape{
 		counter(), entries(), fields(), cart(), order(), ticket(), profile(), stock(), queue(), tags(), settings(), wiki(), wide(),
 	}
-	return append(plain, vague()...)
+	return slices.Concat(plain, numbers(), vague())
 }
 
 func num(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
