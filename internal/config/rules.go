@@ -161,7 +161,7 @@ type Base struct {
 	Stamp string `json:"stamp"`
 
 	// Reads are the requests whose answers optimist remembers as bases: get (`_doc`, `_source`), mget, and search
-	// or search_by_writers: of all clients, or of those who name their session or whose credentials write in the index.
+	// or search_by_writers: of all clients, or of those who name their session, write in the index, or are new there.
 	// Default [get, mget, search_by_writers]. optimist asks the engine for the revisions of the hits, which costs
 	// the engine a little for each hit, and removes them from the answer. Hits without their whole `_source` are
 	// no bases.

@@ -209,6 +209,8 @@ type state[W comparable] struct {
 	blind     blindWriters[W]
 	writers   unforgotten[W]
 	searchers unforgotten[W] // those who have seen what isn't known
+	lookers   unforgotten[W] // those who have searched, and aren't known to write
+	newcomers unforgotten[W] // those of them who have begun with that lately
 	shown     unforgotten[W] // those of whom it counts when that was
 }
 
@@ -471,6 +473,16 @@ func (ix Index[W]) WroteBy(w W, now int64) {
 
 // IsWriter reports whether w writes in the index.
 func (ix Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }
+
+// MayTurnWriter notes that w searches the index, and reports whether it may still turn out to write what it finds: it began to search less
+// than maxAge ago, or again after as long a pause.
+func (ix Index[W]) MayTurnWriter(w W, now int64) bool {
+	if !ix.lookers.has(w, now) {
+		ix.newcomers.note(w, now, now+ix.in.maxAge)
+	}
+	ix.lookers.add(w, now, ix.in.maxAge)
+	return ix.newcomers.has(w, now)
+}
 
 // Searched notes that w has seen documents of the index of which nothing is known: to overwrite one of them isn't blind.
 func (ix Index[W]) Searched(w W, now int64) { ix.searchers.add(w, now, ix.in.maxAge) }

@@ -7,17 +7,20 @@ import (
 )
 
 // WatchesSearches reports whether the documents that an inferred session's searches find may become bases. They may if a client with the
-// session's credentials writes to the index. index is "" for any index. If not, the store notes that the session has seen documents that it
-// doesn't know.
+// session's credentials writes to the index, or has begun to search it less than the sessions' age ago. index is "" for any index. If not,
+// the store notes that the session has seen documents that it doesn't know.
 func (s *Store) WatchesSearches(sess Session, index string) bool {
 	now := s.clock()
 	ix := s.find(index, sess.Credentials(), now)
-	if ix.IsWriter(sess.Everybody(), now) {
+	switch {
+	case ix.IsWriter(sess.Everybody(), now):
+		return true
+	case s.dryRun:
+		return false
+	case ix.MayTurnWriter(sess.Everybody(), now):
 		return true
 	}
-	if !s.dryRun {
-		ix.Searched(sess.Bare(), now)
-	}
+	ix.Searched(sess.Bare(), now)
 	return false
 }
 

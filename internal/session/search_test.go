@@ -3,6 +3,8 @@ package session
 import (
 	"testing"
 	"time"
+
+	"optimist/internal/identity"
 )
 
 // A client that writes, searches before the refresh, and is refused looks again. It finds the same, and writes from that.
@@ -57,7 +59,13 @@ func TestWhatIsShownWithoutNumbersLeavesTheGuard(t *testing.T) {
 // Two clients search before anybody is known to write, and then save what they have found. The second has not seen what the first wrote.
 func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 	s, c := newTest(t)
-	if s.WatchesSearches(pool, "shop") {
+	search := func() { // for long enough to show that nobody writes there
+		for range 2 {
+			s.WatchesSearches(pool, "shop")
+			c.advance(maxAge / 2)
+		}
+	}
+	if search(); s.WatchesSearches(pool, "shop") {
 		t.Error("nobody writes there")
 	}
 	save := func(n int64, ambiguous bool) {
@@ -80,8 +88,26 @@ func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 		t.Error("it isn't known any more that clients write there")
 	}
 	c.advance(24 * time.Hour)
-	if s.WatchesSearches(pool, "shop") {
+	if search(); s.WatchesSearches(pool, "shop") {
 		t.Error("it is known for longer than a day")
+	}
+}
+
+// Nobody knows yet whether clients that have just begun to search will write what they find.
+func TestSearchesAreWatchedUntilTheirClientsHaveOnlySearchedForLong(t *testing.T) {
+	s, c := newTest(t)
+	for i, want := range []bool{true, true, true, false, false} {
+		if got := s.WatchesSearches(pool, "shop"); got != want {
+			t.Errorf("search %d: %v", i, got)
+		}
+		c.advance(maxAge * 2 / 5)
+	}
+	if s.WatchesSearches(pool, "shop") || !s.WatchesSearches(pool, "another") || !s.WatchesSearches(identity.Inferred(bob, here), "shop") {
+		t.Error("each index, and each client, counts by itself")
+	}
+	c.advance(maxAge)
+	if !s.WatchesSearches(pool, "shop") {
+		t.Error("after a pause it may be another application")
 	}
 }
 

@@ -30,7 +30,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 		switch ru := rd.rules.MatchRequest(a); {
 		case ru != nil && rd.w.Rules.Effective(ru) != rule.Off && ru.Session && ru.AllSearches:
 			return true
-		case name == "": // it may be an alias
+		case ru == nil && name == "": // it may be an alias
 		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
 			return false
 		}
