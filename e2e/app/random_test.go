@@ -42,7 +42,7 @@ func TestRandomClientsThatSayWhoTheyAreLoseNothing(t *testing.T) {
 				request(t, http.StatusCreated, http.MethodPut, p.URL+"/"+index+"/_doc/1?refresh=true", truth.empty(), nil)
 				var wg sync.WaitGroup
 				for i := range randomClients {
-					w := &randomClient{Rand: rand.New(rand.NewPCG(uint64(i), 7)), truth: &truth, url: p.URL, index: index, who: who, //nolint:gosec // a seed
+					w := &randomClient{Rand: rand.New(rand.NewPCG(uint64(i), 7)), truth: &truth, url: p.URL, index: index, who: who,
 						name: fmt.Sprintf("w%d", i), tagged: name == "If-Match"}
 					wg.Go(func() { w.work(t) })
 				}

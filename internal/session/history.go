@@ -93,7 +93,8 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 		ranked[i] = cs[i].Candidate
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
-		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(), Misled: t.inTrace && !t.traced, Sums: t.s.sums,
+		Body: t.Sent, On: t.On, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(), Misled: t.inTrace && !t.traced,
+		Sums: t.s.sums,
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest

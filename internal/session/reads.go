@@ -109,27 +109,34 @@ func (r *reading) into(own bool) bool {
 		}
 		src = bytes.Clone(src)
 	}
-	var b *viewcache.Body
-	switch {
-	case same:
-		b = held
-		r.sh.Ref(e, b)
-	case src != nil && r.ticket == 0 && e.Document.Find(r.rev.Numbers) != nil: // perhaps another form of the bytes that are stored
-		b = r.sh.Own(e, src)
-	case src != nil:
-		e.Document.Unlist(e.Document.Find(r.rev.Numbers)) // the next reads of the revision share this one
-		b = r.sh.List(e, r.rev.Numbers, src)
-	}
-	if b != nil && b.Ticket == 0 && r.ticket != 0 {
-		b.Ticket = r.s.tickets.Load()
-	}
 	r.sh.Use(e, r.network)
 	e.Ticket = max(e.Ticket, r.ticket)
-	r.sh.Read(e, &r.rev, b, r.now, r.sh.pending.Of(r.k).Any())
+	r.sh.Read(e, &r.rev, r.body(e, src, same), r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.trace, r.rev.Numbers)
 	e.MadeBy(r.program, r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
+}
+
+// body returns the body that the read shows, with a reference more; nil: only the numbers are known. same says that the revision's body is
+// known, and the same bytes.
+func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.Body) {
+	switch held := e.Document.Find(r.rev.Numbers); {
+	case same:
+		b = held
+		r.sh.Ref(e, b)
+	case src == nil:
+		return nil
+	case held != nil && r.ticket == 0: // perhaps another form of the bytes that are stored
+		b = r.sh.Own(e, src)
+	default:
+		e.Document.Unlist(held) // the next reads of the revision share this one
+		b = r.sh.List(e, r.rev.Numbers, src)
+	}
+	if b.Ticket == 0 && r.ticket != 0 {
+		b.Ticket = r.s.tickets.Load()
+	}
+	return b
 }
 
 // overtaken is for a read that was under way when another one showed that the index is a new one. It may be of either index. If it shows

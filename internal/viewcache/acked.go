@@ -48,7 +48,8 @@ func (b *Body) IsOther(data []byte, ticket uint64) bool {
 	return known && !same
 }
 
-// isForm reports whether two bodies of one revision are the same document in two forms. Large bodies aren't compared: the caller holds a lock.
+// isForm reports whether two bodies of one revision are the same document in two forms. Large bodies aren't compared: the caller holds a
+// lock.
 func (b *Body) isForm(o *Body) bool {
 	const most = 256 << 10
 	if max(len(b.Data), len(o.Data)) > most {

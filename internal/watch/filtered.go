@@ -15,8 +15,8 @@ import (
 // revealing are the members of an answer to a get that say which document it shows, and in which revision.
 var revealing = [...]string{"_index", "_version", "_seq_no", "_primary_term", "_routing", "found"}
 
-// getFiltered answers a read of one document whose filter_path lets all of _source through. The engine is asked for the members that say what
-// the document is, too. The client gets the engine's answer without those that it didn't ask for. It reports false, and has answered
+// getFiltered answers a read of one document whose filter_path lets all of _source through. The engine is asked for the members that say
+// what the document is, too. The client gets the engine's answer without those that it didn't ask for. It reports false, and has answered
 // nothing, where the answer shows no document, or another filter_path is given.
 func (rd *Reading) getFiltered() bool {
 	op, d := rd.r.Op(), &rd.document
@@ -48,8 +48,8 @@ func (rd *Reading) getFiltered() bool {
 	return true
 }
 
-// revealed is the query of a read with the revealing members in its filter_path. added are those that it hadn't let through before. The query
-// is nil if its filter_path leaves something out by name, or isn't sure to let all of _source through.
+// revealed is the query of a read with the revealing members in its filter_path. added are those that it hadn't let through before. The
+// query is nil if its filter_path leaves something out by name, or isn't sure to let all of _source through.
 func revealed(query []byte) (with []byte, added []string) {
 	raw, _ := uri.Param(query, "filter_path")
 	paths, err := uri.DecodeValue(nil, raw)

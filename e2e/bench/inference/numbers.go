@@ -19,7 +19,8 @@ func (c *change) unix(unit time.Duration, digits int) json.Number {
 	return json.Number(strconv.FormatFloat(float64(at)/float64(unit), 'f', digits, 64))
 }
 
-// dated: comments, who works at it, and when it was changed, in milliseconds and in seconds with a fraction. It was last changed an hour ago.
+// dated: comments, who works at it, and when it was changed, in milliseconds and in seconds with a fraction. It was last changed an hour
+// ago.
 func dated() *shape {
 	return &shape{
 		name: "dated", units: map[string]float64{"updated_at": 0, "seen": 0},
