@@ -11,17 +11,24 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// TestASumOfUnknownOutcomeIsLeft: nobody knows whether the holder's -1 was applied, and others have written the document since. It is as it
-// was: perhaps one of them has added 1.
-func TestASumOfUnknownOutcomeIsLeft(t *testing.T) {
+// newSums is a Store that adds up the numbers n of documents, in an engine, and the number of its dead letters. It calls fault before each
+// step.
+func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *undo.Store, e *enginetest.Engine, left *int) {
+	t.Helper()
 	sums, err := merge.New(merge.Sent, []merge.PathRule{{Path: "/n", Strategy: merge.Sum}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, left := enginetest.New(), 0
-	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Grace: time.Millisecond,
+	e, left = enginetest.New(), new(int)
+	return undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Grace: time.Millisecond,
 		Merger: func(string) undo.Merger { return sums },
-		Left:   func(context.Context, *undo.Left) error { left++; return nil }})
+		Left:   func(context.Context, *undo.Left) error { *left++; return nil },
+		Fault:  func(step string) error { fault(e, step); return nil }}), e, left
+}
+
+// noted begins a journal of token 7, and notes that document 1 of docs became 9 from 10.
+func noted(t *testing.T, s *undo.Store, e *enginetest.Engine) (*undo.Journal, undo.Place) {
+	t.Helper()
 	if err := s.Open(t.Context(), []undo.Lock{{Doc: "global:x", Name: "/_lock/global/x", Token: 7}}); err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +37,42 @@ func TestASumOfUnknownOutcomeIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Put(t, "/docs/_doc/1", `{"n":10}`)
-	if _, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, Guard: doc.Numbers{SeqNo: 0, PrimaryTerm: 1},
-		Before: []byte(`{"n":10}`), After: []byte(`{"n":9}`)}); err != nil {
+	at, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, Guard: doc.Numbers{SeqNo: 0, PrimaryTerm: 1},
+		Before: []byte(`{"n":10}`), After: []byte(`{"n":9}`)})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return j, at
+}
+
+// TestASumOfUnknownOutcomeIsLeft: nobody knows whether the holder's -1 was applied, and others have written the document since. It is as it
+// was: perhaps one of them has added 1.
+func TestASumOfUnknownOutcomeIsLeft(t *testing.T) {
+	s, e, left := newSums(t, func(*enginetest.Engine, string) {})
+	noted(t, s, e)
 	e.Put(t, "/docs/_doc/1", `{"n":10}`)
-	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 1 || left != 1 {
-		t.Errorf("%d left, %d letters, %v; want one", n, left, err)
+	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 1 || *left != 1 {
+		t.Errorf("%d left, %d letters, %v; want one", n, *left, err)
+	}
+}
+
+// TestAnothersWriteIsntTheRollbacks: while the rollback is about to make 10 of 9, another client adds 1. The document then looks as the
+// rollback would have left it, but the engine has refused the rollback's write.
+func TestAnothersWriteIsntTheRollbacks(t *testing.T) {
+	once := false
+	s, e, left := newSums(t, func(e *enginetest.Engine, step string) {
+		if step == "write" && !once {
+			once = true
+			e.Put(t, "/docs/_doc/1", `{"n":10}`)
+		}
+	})
+	j, at := noted(t, s, e)
+	e.Put(t, "/docs/_doc/1", `{"n":9}`)
+	j.Applied(at, doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 2})
+	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 0 || *left != 0 {
+		t.Errorf("%d left, %d letters, %v; want none", n, *left, err)
+	}
+	if _, body := e.Ask(t, "GET", "/docs/_source/1", ""); body != `{"n":11}` {
+		t.Errorf("the document is %s; want 11", body)
 	}
 }

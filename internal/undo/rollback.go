@@ -277,7 +277,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	default:
 		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
 	}
-	if t.plan != nil && hash(t.cur.Source) == t.plan.Hash && t.cur.Numbers != t.plan.Guard {
+	if t.carriedOut() {
 		u.restored(t)
 		return false, nil
 	}
@@ -292,6 +292,13 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	}
 	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce}
 	return true, nil
+}
+
+// carriedOut reports whether the document is as planned, and the plan may be why. A conflict says that it isn't, unless the primary has
+// changed since: then the engine may have tried the same write twice.
+func (t *target) carriedOut() bool {
+	return t.plan != nil && hash(t.cur.Source) == t.plan.Hash && t.cur.Numbers != t.plan.Guard &&
+		(t.unsure || t.cur.PrimaryTerm != t.plan.Guard.PrimaryTerm)
 }
 
 // settled records that a document is as it has to be.
