@@ -401,6 +401,24 @@ func TestAFoundIndexCountsOnce(t *testing.T) {
 	}
 }
 
+// TestAWriteThatMayBeUndoneAsksWhichIndexItIs: a rollback touches only the index that was noted. Somebody may just have made that anew.
+func TestAWriteThatMayBeUndoneAsksWhichIndexItIs(t *testing.T) {
+	asked, now := 0, time.Unix(1e9, 0)
+	f := &Finder{Catalog: catalog.New(catalog.Options{Engine: resolver{&asked}, Now: func() time.Time { return now }})}
+	for i, want := range []struct {
+		guarded bool
+		after   time.Duration
+		asked   int
+	}{{false, 0, 0}, {true, 0, 1}, {true, incarnationAge / 2, 1}, {true, incarnationAge, 2}} {
+		now = now.Add(want.after)
+		w := writing(t, "PUT", "/shop/_doc/1", rule.Rule{})
+		w.Guarded, w.Found = want.guarded, &catalog.Index{Index: es.Index{Name: "shop", UUID: "life-1"}}
+		if err := f.Locate(t.Context(), w); err != nil || asked != want.asked || (w.Index.UUID == "life-2") != want.guarded {
+			t.Errorf("%d: %+v, after %d questions; %v", i, w.Index, asked, err)
+		}
+	}
+}
+
 // resolver is an engine that counts the questions what an index is.
 type resolver struct{ asked *int }
 

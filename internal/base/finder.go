@@ -14,8 +14,10 @@ import (
 	"optimist/internal/outcome"
 )
 
-// stampedAge is how old what is known of an index may be where a stamp is held against it: its client may have had that for days.
-const stampedAge = time.Second
+// incarnationAge is how old what is known of an index may be where it matters which of several indices of the same name it is. A stamp is
+// held against it, which its client may have had for days. Or it is noted which index the write was made in, so that a rollback touches no
+// other one.
+const incarnationAge = time.Second
 
 // Ref is the document that the write is of, whatever name and routing its client uses. Before Locate, it is as the client named it.
 func (w *Search) Ref() doc.Ref {
@@ -40,11 +42,11 @@ func (w *Search) MayBeRewritten() bool {
 }
 
 // Locate finds out which index the write's document is in, and with which routing the engine is asked for it. What was found before the
-// write counts for the first call only: then the index may have become another one.
+// write counts for the first call only: then the index may have become another one. Where it matters which one it is, that doesn't count.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	found, maxAge := w.Found, time.Duration(0)
-	if w.Found = nil; w.Stamp.Known() {
-		found, maxAge = nil, stampedAge
+	if w.Found = nil; w.Stamp.Known() || w.Guarded {
+		found, maxAge = nil, incarnationAge
 	}
 	if found != nil {
 		w.Index = *found
