@@ -43,6 +43,13 @@ func (d *document) in(uuid string) *document {
 	return &document{d.place, slices.DeleteFunc(slices.Clone(d.writes), func(w *written) bool { return w.UUID != "" && w.UUID != uuid })}
 }
 
+// goesBackBy reports whether the document becomes what it was before all its writes, if only some of them are undone. They have to be the
+// last ones, and the first of them has to have found the document as it was before all.
+func (d *document) goesBackBy(some *document) bool {
+	first := some.writes[0]
+	return d.writes[len(d.writes)-len(some.writes)] == first && same(first.Before, d.writes[0].Before)
+}
+
 // collect groups the notes by document. The document that was written last comes first. Writes that were never applied are left out.
 func collect(pages []*page) []*document {
 	all := map[Place]*written{}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/doc"
 	"optimist/internal/enginetest"
 	"optimist/internal/undo"
@@ -26,8 +28,8 @@ func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *un
 		Fault:  func(step string) error { fault(e, step); return nil }}), e, left
 }
 
-// noted begins a journal of token 7, and notes that document 1 of docs became 9 from 10.
-func noted(t *testing.T, s *undo.Store, e *enginetest.Engine) (*undo.Journal, undo.Place) {
+// begun begins a journal of token 7.
+func begun(t *testing.T, s *undo.Store) *undo.Journal {
 	t.Helper()
 	if err := s.Open(t.Context(), []undo.Lock{{Doc: "global:x", Name: "/_lock/global/x", Token: 7}}); err != nil {
 		t.Fatal(err)
@@ -36,6 +38,13 @@ func noted(t *testing.T, s *undo.Store, e *enginetest.Engine) (*undo.Journal, un
 	if err != nil {
 		t.Fatal(err)
 	}
+	return j
+}
+
+// noted begins a journal of token 7, and notes that document 1 of docs became 9 from 10.
+func noted(t *testing.T, s *undo.Store, e *enginetest.Engine) (*undo.Journal, undo.Place) {
+	t.Helper()
+	j := begun(t, s)
 	e.Put(t, "/docs/_doc/1", `{"n":10}`)
 	at, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, Guard: doc.Numbers{SeqNo: 0, PrimaryTerm: 1},
 		Before: []byte(`{"n":10}`), After: []byte(`{"n":9}`)})
@@ -74,5 +83,66 @@ func TestAnothersWriteIsntTheRollbacks(t *testing.T) {
 	}
 	if _, body := e.Ask(t, "GET", "/docs/_source/1", ""); body != `{"n":11}` {
 		t.Errorf("the document is %s; want 11", body)
+	}
+}
+
+// TestWhatIsUndoneInPartIsLeft: of the holder's two writes, one was noted as made in another index. What it changed stays, and that is said.
+// A document that the holder had made in an index before is no loss.
+func TestWhatIsUndoneInPartIsLeft(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		first          string // the document before the first write; empty: none
+		before         string // and before the second
+		formerIs, left int    // which write is that of a former index; how many are left
+		restored       string // what the document becomes
+	}{
+		{name: "the first", first: `{"s":"a"}`, before: `{"s":"b"}`, formerIs: 0, left: 1, restored: `{"s":"b"}`},
+		{name: "the second", first: `{"s":"a"}`, before: `{"s":"b"}`, formerIs: 1, left: 1, restored: `{"s":"a","t":1}`},
+		{name: "the first, before the same document", first: `{"s":"a"}`, before: `{"s":"a"}`, formerIs: 0, restored: `{"s":"a"}`},
+		{name: "one that made it, and so did the second", formerIs: 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, e, left := newSums(t, func(*enginetest.Engine, string) {})
+			j := begun(t, s)
+			image := func(text string) []byte {
+				if text == "" {
+					return nil
+				}
+				return []byte(text)
+			}
+			seq := int64(0)
+			if c.before != "" {
+				e.Put(t, "/docs/_doc/1", c.before)
+				seq = 1
+			}
+			e.Put(t, "/docs/_doc/1", `{"s":"b","t":1}`)
+			writes := []undo.Write{{Before: image(c.first), After: []byte(`{"s":"b"}`)}, {Before: image(c.before), After: []byte(`{"s":"b","t":1}`)}}
+			_, settings := e.Ask(t, "GET", "/docs/_settings", "")
+			for i := range writes {
+				w := &writes[i]
+				w.Ref, w.UUID = doc.Ref{Index: "docs", ID: "1"}, gjson.Get(settings, "docs.settings.index.uuid").Str
+				if w.UUID == "" {
+					t.Fatal(settings)
+				}
+				if i == c.formerIs {
+					w.UUID = "former"
+				}
+				made := doc.Numbers{SeqNo: seq + int64(i) - 1, PrimaryTerm: 1}
+				if w.Before != nil {
+					w.Guard = doc.Numbers{SeqNo: made.SeqNo - 1, PrimaryTerm: 1}
+				}
+				at, err := j.Note(t.Context(), w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				j.Applied(at, doc.Revision{Numbers: made, Version: made.SeqNo + 1})
+			}
+			if n, err := s.Rollback(t.Context(), 7); err != nil || n != c.left || *left != c.left {
+				t.Errorf("%d left, %d letters, %v; want %d", n, *left, err, c.left)
+			}
+			if _, body := e.Ask(t, "GET", "/docs/_doc/1", ""); gjson.Get(body, "_source").Raw != c.restored {
+				t.Errorf("the document is %s; want %s", body, c.restored)
+			}
+		})
 	}
 }

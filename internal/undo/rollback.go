@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -286,6 +287,9 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		about = restoredOnce
 	}
 	t.img, t.why = made.restored(t.cur, u.s.o.Merger, about)
+	if !t.document.goesBackBy(made) {
+		t.why = cmp.Or(t.why, whyAnew)
+	}
 	if t.img == nil && !t.cur.Known() {
 		u.watch([]*document{t.document})
 		return false, u.settled(ctx, t)
