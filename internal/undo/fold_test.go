@@ -2,6 +2,7 @@ package undo_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // newSums is a Store that adds up the numbers n of documents, in an engine, and the number of its dead letters. It calls fault before each
-// step.
+// step. Its clock goes on by a millisecond at each look.
 func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *undo.Store, e *enginetest.Engine, left *int) {
 	t.Helper()
 	sums, err := merge.New(merge.Sent, []merge.PathRule{{Path: "/n", Strategy: merge.Sum}})
@@ -22,7 +23,9 @@ func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *un
 		t.Fatal(err)
 	}
 	e, left = enginetest.New(), new(int)
-	return undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Grace: time.Millisecond,
+	var ticks atomic.Int64
+	return undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Grace: 10 * time.Millisecond,
+		Now:    func() time.Time { return time.UnixMilli(ticks.Add(1)) },
 		Merger: func(string) undo.Merger { return sums },
 		Left:   func(context.Context, *undo.Left) error { *left++; return nil },
 		Fault:  func(step string) error { fault(e, step); return nil }}), e, left
@@ -144,5 +147,27 @@ func TestWhatIsUndoneInPartIsLeft(t *testing.T) {
 				t.Errorf("the document is %s; want %s", body, c.restored)
 			}
 		})
+	}
+}
+
+// TestADocumentOfANewIndexIsntTheHolders: a create of the holder may still be on its way when its index is deleted. While the rollback waits
+// for it, others make the index anew, and the same document in it.
+func TestADocumentOfANewIndexIsntTheHolders(t *testing.T) {
+	looked := false
+	s, e, _ := newSums(t, func(e *enginetest.Engine, step string) {
+		if step == "await" {
+			looked = true
+			e.Put(t, "/docs/_doc/1", `{"n":1}`)
+		}
+	})
+	j := begun(t, s)
+	if _, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, UUID: "former", After: []byte(`{"n":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 0 || !looked {
+		t.Errorf("%d left, %v; want none", n, err)
+	}
+	if status, _ := e.Ask(t, "GET", "/docs/_doc/1", ""); status != 200 {
+		t.Error("another client's document is deleted")
 	}
 }

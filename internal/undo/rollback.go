@@ -410,8 +410,12 @@ func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 	if err != nil {
 		return err
 	}
+	uuids, err := u.s.indices(ctx, all)
+	if err != nil {
+		return err
+	}
 	for i, t := range all {
-		if f := &found[i]; f.Err == nil && t.made(f.Source) {
+		if f := &found[i]; f.Err == nil && t.document.in(uuids[t.index()]).made(f.Source) {
 			t.cur = f.Revision
 			late = append(late, t)
 		}
