@@ -36,6 +36,9 @@ func Strict(text []byte, into any) error {
 	return nil
 }
 
+// shown is how much an error repeats of a text, in characters: whoever has written it may have written megabytes.
+const shown = 100
+
 // inWords is why a text can't be read into a struct of a type.
 func inWords(err error, text []byte, into reflect.Type) error {
 	known := map[string]bool{}
@@ -61,7 +64,7 @@ func inWords(err error, text []byte, into reflect.Type) error {
 			}
 		}
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Errorf("%.*s", shown, strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // keys adds the keys that package json takes for a struct.
@@ -104,7 +107,7 @@ func wanted(t reflect.Type) string {
 func found(value string) string {
 	switch kind, number, _ := strings.Cut(value, " "); {
 	case number != "":
-		return number
+		return fmt.Sprintf("%.*s", shown, number)
 	case kind == "array", kind == "object":
 		return "an " + kind
 	case kind == "bool":

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -56,6 +57,20 @@ func TestStrictReadingSaysWhatIsWrong(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q; want %q", text, got, want)
+		}
+	}
+}
+
+// TestAnErrorRepeatsLittleOfTheText: anybody may send megabytes of nonsense.
+func TestAnErrorRepeatsLittleOfTheText(t *testing.T) {
+	long := strings.Repeat("7", 1<<20)
+	for _, text := range []string{`{"` + long + `":1}`, `{"lock":{"` + long + `":1}}`, `{"n":1` + long + `}`} {
+		var into struct {
+			N    int64           `json:"n"`
+			Lock struct{ A int } `json:"lock"`
+		}
+		if err := Strict([]byte(text), &into); err == nil || len(err.Error()) > 300 {
+			t.Errorf("%.20s: %.200v", text, err)
 		}
 	}
 }

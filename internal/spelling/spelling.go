@@ -12,18 +12,22 @@ import (
 // one more where the beginning is right, because endings are what one remembers worst. Otherwise it is the one candidate that word
 // abbreviates. Upper and lower case are the same in word.
 func Nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
 	best, bestDistance := "", len(word)
 	for _, c := range candidates {
 		allowed := max(1, len(word)/3)
-		if len(c) > 3 && strings.HasPrefix(strings.ToLower(word), c[:4]) {
+		if len(c) > 3 && strings.HasPrefix(word, c[:4]) {
 			allowed++
 		}
-		if d := Distance(strings.ToLower(word), c); d <= allowed && d < bestDistance {
+		if max(len(word)-len(c), len(c)-len(word)) > allowed { // so many edits at least: strangers may send very long words
+			continue
+		}
+		if d := Distance(word, c); d <= allowed && d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	if best == "" {
-		return unabbreviated(strings.ToLower(word), candidates)
+		return unabbreviated(word, candidates)
 	}
 	return best
 }
@@ -43,13 +47,17 @@ func unabbreviated(word string, candidates []string) string {
 	return found
 }
 
-// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.
+// shown is how much of a word NotOneOf repeats, in characters.
+const shown = 64
+
+// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant. It has the beginning of a
+// long word.
 func NotOneOf(word string, choices []string) string {
 	list := strings.Join(choices, ", ")
 	if near := Nearest(word, choices); near != "" {
-		return fmt.Sprintf("%q is not one of %s; did you mean %q?", word, list, near)
+		return fmt.Sprintf("%.*q is not one of %s; did you mean %q?", shown, word, list, near)
 	}
-	return fmt.Sprintf("%q is not one of %s", word, list)
+	return fmt.Sprintf("%.*q is not one of %s", shown, word, list)
 }
 
 // Distance is the number of edits between two words: insertions, removals, replacements, and swaps of neighbours (optimal string

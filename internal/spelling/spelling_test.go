@@ -1,6 +1,9 @@
 package spelling
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNearestIsWhatWasProbablyMeant(t *testing.T) {
 	words := []string{"guard", "observe", "off"}
@@ -17,5 +20,16 @@ func TestAnAbbreviationIsTheOneWordThatItBegins(t *testing.T) {
 		if got := Nearest(word, words); got != want {
 			t.Errorf("%s: got %q, want %q", word, got, want)
 		}
+	}
+}
+
+// TestALongWordCostsLittle: anybody may send one of megabytes. Comparing it with each candidate takes memory, and a second.
+func TestALongWordCostsLittle(t *testing.T) {
+	words, long := []string{"guard", "observe", "off"}, strings.Repeat("guard", 1<<10)
+	if n := testing.AllocsPerRun(10, func() { Nearest(long, words) }); n > 0 {
+		t.Errorf("it was compared: %v allocations", n)
+	}
+	if got := NotOneOf(long, words); len(got) > 200 || !strings.HasPrefix(got, `"guardguard`) {
+		t.Errorf("%d bytes: %.100s", len(got), got)
 	}
 }
