@@ -15,7 +15,7 @@ import (
 )
 
 // newSums is a Store that adds up the numbers n of documents, in an engine, and the number of its dead letters. It calls fault before each
-// step. Its clock goes on by a millisecond at each look.
+// step. Its clock goes on by a millisecond at each look, and by more than the grace while a rollback writes.
 func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *undo.Store, e *enginetest.Engine, left *int) {
 	t.Helper()
 	sums, err := merge.New(merge.Sent, []merge.PathRule{{Path: "/n", Strategy: merge.Sum}})
@@ -28,7 +28,12 @@ func newSums(t *testing.T, fault func(e *enginetest.Engine, step string)) (s *un
 		Now:    func() time.Time { return time.UnixMilli(ticks.Add(1)) },
 		Merger: func(string) undo.Merger { return sums },
 		Left:   func(context.Context, *undo.Left) error { *left++; return nil },
-		Fault:  func(step string) error { fault(e, step); return nil }}), e, left
+		Fault: func(step string) error {
+			if fault(e, step); step == "write" {
+				ticks.Add(20)
+			}
+			return nil
+		}}), e, left
 }
 
 // begun begins a journal of token 7.
@@ -169,5 +174,27 @@ func TestADocumentOfANewIndexIsntTheHolders(t *testing.T) {
 	}
 	if status, _ := e.Ask(t, "GET", "/docs/_doc/1", ""); status != 200 {
 		t.Error("another client's document is deleted")
+	}
+}
+
+// TestALateCreateIsFoundThoughTheRollbackIsSlow: the holder's create of one document arrives while the rollback restores another one. That
+// takes longer than the grace.
+func TestALateCreateIsFoundThoughTheRollbackIsSlow(t *testing.T) {
+	s, e, _ := newSums(t, func(e *enginetest.Engine, step string) {
+		if step == "write" {
+			e.Put(t, "/docs/_doc/2", `{"n":1}`)
+		}
+	})
+	j, at := noted(t, s, e)
+	e.Put(t, "/docs/_doc/1", `{"n":9}`)
+	j.Applied(at, doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 2})
+	if _, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "2"}, After: []byte(`{"n":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 0 {
+		t.Errorf("%d left, %v; want none", n, err)
+	}
+	if status, _ := e.Ask(t, "GET", "/docs/_doc/2", ""); status != 404 {
+		t.Errorf("the document is there: %d", status)
 	}
 }

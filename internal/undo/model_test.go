@@ -347,7 +347,7 @@ func TestTheModelSeesAProtocolThatIsBroken(t *testing.T) {
 			return o
 		},
 		"documents that appear late stay": func(o undo.Options) undo.Options {
-			o.Grace = time.Nanosecond
+			o.Grace = -1
 			return o
 		},
 	} {

@@ -382,13 +382,16 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 }
 
 // await looks for documents that a late write of the holder may still create, until Options.Grace is over: no guard can prevent such a
-// write. If a document appears as the holder made it, await deletes it.
+// write. If a document appears as the holder made it, await deletes it. The last look comes after the grace, however long all before took.
 func (u *undoing) await(ctx context.Context) error {
-	appear := u.appear
-	for len(appear) > 0 && u.s.o.Now().Sub(u.fenced) < u.s.o.Grace {
-		if err := timer.Sleep(ctx, max(min(u.s.o.Grace/5, time.Second), time.Millisecond)); err != nil {
-			return err
+	appear, lasts := u.appear, func() bool { return u.s.o.Now().Sub(u.fenced) < u.s.o.Grace }
+	for more := len(appear) > 0 && u.s.o.Grace > 0; more; {
+		if lasts() {
+			if err := timer.Sleep(ctx, max(min(u.s.o.Grace/5, time.Second), time.Millisecond)); err != nil {
+				return err
+			}
 		}
+		more = lasts()
 		if err := u.note(ctx, "await"); err != nil {
 			return err
 		}

@@ -80,7 +80,8 @@ type Options struct {
 	// MaxDocuments and MaxBytes are how many writes one journal holds at most, and how many bytes. Defaults: 10,000, and 64 MiB.
 	MaxDocuments int
 	MaxBytes     int64
-	// Grace is for how long after the end of a journal a rollback looks for documents that late writes create. Default 5s.
+	// Grace is for how long after the end of a journal a rollback looks for documents that late writes create. Default 5s. Negative: it
+	// looks for none.
 	Grace time.Duration
 	// Takeover is how long a proxy that undoes may show no progress before another one takes over. Default 10s.
 	Takeover time.Duration
