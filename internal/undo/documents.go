@@ -31,14 +31,17 @@ type target struct {
 
 // indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. They are asked after the documents
 // were read: so an index that has kept its UUID is the one that they were read from.
-func (s *Store) indices(ctx context.Context, all []*target) (map[place]string, error) {
+func (u *undoing) indices(ctx context.Context, all []*target) (map[place]string, error) {
 	uuids := map[place]string{}
 	for _, t := range all {
 		at := t.index()
 		if _, known := uuids[at]; known {
 			continue
 		}
-		ix, err := s.docs.ResolveIndex(ctx, s.caller(t.tenantOf()), t.Index)
+		if err := u.beat(ctx, "indices"); err != nil {
+			return nil, err
+		}
+		ix, err := u.s.docs.ResolveIndex(ctx, u.s.caller(t.tenantOf()), t.Index)
 		if err != nil && !errors.Is(err, es.ErrNoIndex) && !errors.Is(err, es.ErrForbidden) {
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
 		}
@@ -51,34 +54,37 @@ func (s *Store) indices(ctx context.Context, all []*target) (map[place]string, e
 func (d *document) index() place { return place{doc.Ref{Index: d.Index}, d.tenant} }
 
 // fetch reads documents as they are now.
-func (s *Store) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
+func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
 	if n := inOneTenant(all); n < len(all) {
-		return s.fetchApart(ctx, all, n)
+		return u.fetchApart(ctx, all, n)
 	}
 	docs := make([]es.Document, len(all))
 	for i, t := range all {
 		docs[i].Ref = t.Ref
 	}
-	found, err := s.docs.FetchAll(ctx, s.caller(all[0].tenantOf()), docs)
+	found, err := u.s.docs.FetchAll(ctx, u.s.caller(all[0].tenantOf()), docs)
 	switch {
 	case err == nil:
 		return found, nil
 	case errors.Is(err, upstream.ErrTooLarge) && len(all) > 1:
-		return s.fetchApart(ctx, all, len(all)/2)
+		return u.fetchApart(ctx, all, len(all)/2)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrStore, err)
 }
 
 // fetchApart is fetch for documents that can't come in one answer: the first n, then the others.
-func (s *Store) fetchApart(ctx context.Context, all []*target, n int) ([]es.Fetched, error) {
-	found, err := s.fetch(ctx, all[:n])
+func (u *undoing) fetchApart(ctx context.Context, all []*target, n int) ([]es.Fetched, error) {
+	found, err := u.fetch(ctx, all[:n])
 	if err != nil {
 		return nil, err
 	}
-	rest, err := s.fetch(ctx, all[n:])
+	if err := u.beat(ctx, "fetch"); err != nil {
+		return nil, err
+	}
+	rest, err := u.fetch(ctx, all[n:])
 	return append(found, rest...), err
 }
 
@@ -90,11 +96,14 @@ type result struct {
 
 // writeAll writes documents, as many as can in one bulk. After an error none of the results counts: what was written is found when the
 // documents are read again.
-func (s *Store) writeAll(ctx context.Context, all []*target) ([]result, error) {
+func (u *undoing) writeAll(ctx context.Context, all []*target) ([]result, error) {
 	results := make([]result, len(all))
 	for from := 0; from < len(all); {
-		n := s.inOneBulk(all[from:])
-		if err := s.writeSome(ctx, all[from:from+n], results[from:from+n]); err != nil {
+		if err := u.beat(ctx, "bulk"); err != nil {
+			return nil, err
+		}
+		n := u.s.inOneBulk(all[from:])
+		if err := u.s.writeSome(ctx, all[from:from+n], results[from:from+n]); err != nil {
 			return nil, err
 		}
 		from += n

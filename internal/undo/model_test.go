@@ -63,7 +63,7 @@ func (m *model) proxy(mayEnd bool) *undo.Store {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	ended := false
+	ended, awaits := false, false
 	var ticks atomic.Int64 // the proxy's own clock: a slow machine mustn't make the grace shorter
 	o := undo.Options{Now: func() time.Time { return time.UnixMilli(ticks.Add(1)) }, Upstream: m.e, Index: "undo",
 		Authorization: "Basic x", Grace: 3 * time.Millisecond, Takeover: time.Nanosecond,
@@ -74,7 +74,9 @@ func (m *model) proxy(mayEnd bool) *undo.Store {
 			return nil
 		},
 		Fault: func(step string) error {
-			m.between(step)
+			if awaits = step == "await" || awaits && step != "claim"; step == "await" || !awaits { // what comes after the last look stays
+				m.between(step)
+			}
 			if ended = ended || mayEnd && m.r.IntN(12) == 0; ended {
 				return errCrash
 			}

@@ -67,7 +67,7 @@ func (s *Store) undo(ctx context.Context, token int64) error {
 	if err := s.putHead(ctx, h); err != nil {
 		return busy(err)
 	}
-	u := &undoing{s: s, h: h}
+	u := &undoing{s: s, h: h, noted: s.o.Now()}
 	if err := u.all(ctx); err != nil {
 		s.o.Log.Warn("a lock's writes aren't undone yet", "lock", h.Lock, "token", h.Token, obs.KeyError, err.Error())
 		return busy(err)
@@ -109,6 +109,7 @@ type undoing struct {
 	s      *Store
 	h      *head
 	docs   []*document
+	noted  time.Time // when the record was written last
 	fenced time.Time // since when nothing more can be noted
 	appear []*document
 }
@@ -153,7 +154,16 @@ func (u *undoing) note(ctx context.Context, step string) error {
 		return err
 	}
 	u.h.Beat++
+	u.noted = u.s.o.Now()
 	return u.s.putHead(ctx, u.h)
+}
+
+// beat is note for one of many requests that make one step: it writes the record only if that is due. A step may have hundreds.
+func (u *undoing) beat(ctx context.Context, step string) error {
+	if u.s.o.Now().Sub(u.noted) < u.s.o.Takeover/4 {
+		return nil
+	}
+	return u.note(ctx, step)
 }
 
 // fence ends the journal, so that no further write can be noted, and reads its pages.
@@ -235,11 +245,11 @@ func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherit
 
 // plan reads the documents, and decides what each becomes. open are the documents that have to be written.
 func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err error) {
-	found, err := u.s.fetch(ctx, todo)
+	found, err := u.fetch(ctx, todo)
 	if err != nil {
 		return nil, err
 	}
-	uuids, err := u.s.indices(ctx, todo)
+	uuids, err := u.indices(ctx, todo)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +360,7 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 	if err := u.s.fault("write"); err != nil {
 		return nil, err
 	}
-	results, err := u.s.writeAll(ctx, open)
+	results, err := u.writeAll(ctx, open)
 	if err != nil {
 		return nil, err
 	}
@@ -409,11 +419,11 @@ func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 	for _, d := range docs {
 		all = append(all, &target{document: d})
 	}
-	found, err := u.s.fetch(ctx, all)
+	found, err := u.fetch(ctx, all)
 	if err != nil {
 		return err
 	}
-	uuids, err := u.s.indices(ctx, all)
+	uuids, err := u.indices(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -426,6 +436,6 @@ func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 	if len(late) == 0 {
 		return nil
 	}
-	_, err = u.s.writeAll(ctx, late) // if another client has changed such a document meanwhile, it stays
+	_, err = u.writeAll(ctx, late) // if another client has changed such a document meanwhile, it stays
 	return err
 }
