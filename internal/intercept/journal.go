@@ -103,28 +103,44 @@ func (b *items) findJournals(texts iter.Seq[string]) {
 	if b.i.Journals == nil {
 		return
 	}
-	var all fencing.Tokens
-	room := budget.Of(b.ctx)
-	for text := range texts {
-		tokens, err := fencing.Tokens(nil).With([]byte(text))
-		if err != nil {
-			continue // that is what the item is told
-		}
-		if b.unfound = room.Take(tokens.Bytes()); b.unfound != nil {
-			return
-		}
-		all = append(all, tokens...)
-	}
-	if len(all) == 0 {
+	all, err := gather(budget.Of(b.ctx), texts)
+	if err != nil || len(all) == 0 {
+		b.unfound = err
 		return
 	}
 	all = append(all, b.r.tokens...)
 	slices.Sort(all)
-	var err error
 	if b.journals, err = b.i.journalsOf(b.ctx, b.r, slices.Compact(all)); err != nil {
 		b.unfound = unasked(err)
 		b.denied.note(err, b.unfound)
 	}
+}
+
+// roomOfToken is the memory for one token while its journal is looked up: in lists of what is asked, and in maps of what was found.
+const roomOfToken = 160
+
+// gather is what texts name, each token once, in memory that it takes from room. Texts of nonsense are left out: their items are told.
+func gather(room *budget.Account, texts iter.Seq[string]) (all fencing.Tokens, err error) {
+	counted := 0 // of all, which are in order
+	count := func() error {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		before := counted
+		counted = len(all)
+		return room.Take(int64(counted-before) * roomOfToken)
+	}
+	for text := range texts {
+		tokens, err := fencing.Tokens(nil).With([]byte(text))
+		if err != nil {
+			continue
+		}
+		if all = append(all, tokens...); len(all) > 2*counted+1000 { // mostly the same ones
+			if err := count(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, count()
 }
 
 // tokens are what the items name.

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"errors"
+	"iter"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,5 +46,30 @@ func TestTokensOfItemsAreTakenFromTheBudget(t *testing.T) {
 	}
 	if !errors.Is(err, budget.ErrTooMuch) {
 		t.Errorf("items without end: %v", err)
+	}
+}
+
+// TestTokensThatAreLookedUpAreTakenFromTheBudget: a bulk of short items may name a great many. What is known of each while they are looked up
+// is many times as long as its text.
+func TestTokensThatAreLookedUpAreTakenFromTheBudget(t *testing.T) {
+	const distinct = 3000
+	var room budget.Account
+	room.Open(budget.New(budget.Options{Limit: 1 << 20}), func() budget.Owner { return budget.Owner{} })
+	defer room.End()
+	name := func(n, times int) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for i := range n * times {
+				if !yield(strconv.Itoa(1+i%n)) || i%100 == 0 && !yield("nonsense") {
+					return
+				}
+			}
+		}
+	}
+	all, err := gather(&room, name(distinct, 10))
+	if held := room.Mark(); err != nil || len(all) != distinct || held != distinct*roomOfToken {
+		t.Errorf("%d tokens, %d bytes, %v", len(all), held, err)
+	}
+	if _, err := gather(&room, name(10*distinct, 1)); !errors.Is(err, budget.ErrTooMuch) {
+		t.Errorf("tokens without end: %v", err)
 	}
 }
