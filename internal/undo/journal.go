@@ -141,7 +141,8 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 		s.settled(of, h)
 		return nil, ErrEnded
 	}
-	if !wasKnown { // the new holder may repeat writes that were undone: so this process must forget the journals that have ended
+	// The new holder may repeat writes that were undone: so this process must forget the journals that have ended.
+	if _, ofKnown := s.journals.Load(of); !ofKnown {
 		if err := s.forgetEnded(ctx, func(o *Journal) bool { return o.doc == h.Doc && o.token != of }); err != nil {
 			return nil, err
 		}

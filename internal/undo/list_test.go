@@ -205,3 +205,25 @@ func TestWritesThatNobodyKnowsOfAreNotTakenForApplied(t *testing.T) {
 	got, _ := l.states(7, 0, 100)
 	l.want("without answers", got, []string{"1 new create noted", "2 refused create not_applied", "3 gone delete noted"})
 }
+
+// TestTheTokensOfOneJournalCostNoReadEach: before a journal is known, others of its lock are looked at, which may have ended. Once is enough.
+func TestTheTokensOfOneJournalCostNoReadEach(t *testing.T) {
+	l := newLister(t)
+	l.begin(&undo.Lock{Doc: "doc:0", Name: "/docs/_lock/doc/0", Token: 6})
+	var leases []undo.Lock
+	var tokens []int64
+	for i := range 20 {
+		leases = append(leases, undo.Lock{Doc: fmt.Sprint("doc:", i), Name: fmt.Sprint("/docs/_lock/doc/", i), Token: int64(10 + i)})
+		tokens = append(tokens, leases[i].Token)
+	}
+	if err := l.Open(t.Context(), leases); err != nil {
+		t.Fatal(err)
+	}
+	l.e.Requests()
+	if j, err := l.Journal(t.Context(), tokens); err != nil || j == nil {
+		t.Fatal(j, err)
+	}
+	if asked := l.e.Requests(); len(asked) == 0 || len(asked) > 3 {
+		t.Errorf("%d requests for the tokens of one journal", len(asked))
+	}
+}
