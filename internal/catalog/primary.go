@@ -35,9 +35,10 @@ func (f *Conflict) quick(current int64) bool {
 // wasn't applied.
 //
 // SamePrimary asks the node to which the write was sent: that node tries again by itself, but only once it knows of another primary.
-// Terms only grow, so equal terms before and after prove it; the guard's own term is one from before, and so is that of a write that was
-// acknowledged before. Without a proof the result is false. current is the term of the document as it is now. If optimist may not ask for
-// the term, the time that the write took decides: a change of primary takes a while.
+// Terms only grow, so equal terms before and after prove it. The guard's own term is one from before. So is that of a write that was
+// acknowledged before, if the document still has this term: the terms of an index that was made anew begin at 1 again, and those of the
+// index before it say nothing. Without a proof the result is false. current is the term of the document as it is now; 0: there is none. If
+// optimist may not ask for the term, the time that the write took decides: a change of primary takes a while.
 func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, current int64) bool {
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p := c.primaries.GetOrAdd(asker.network(), key, &primary{turn: newTurn()})
@@ -68,11 +69,11 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 	if !p.since.After(f.Sent) {
 		return true
 	}
-	before := max(f.Term, 1) // there was never another
+	before := int64(1) // there was never another
 	if f.Guard.Known() {
-		before = max(f.Term, f.Guard.PrimaryTerm) // one that the shard never had, of a client's own making, was no document's
+		before = f.Guard.PrimaryTerm // one that the shard never had, of a client's own making, was no document's
 	}
-	return p.term <= before
+	return p.term <= before || p.term == f.Term && current == f.Term
 }
 
 // askTerm renews what is known of the shard's primary. The caller has the turn.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/session"
@@ -212,6 +213,29 @@ func TestAPrimaryIsOneOfItsRealm(t *testing.T) {
 	}
 	if c.SamePrimary(t.Context(), asker("bert"), conflict(), 7) {
 		t.Error("Bert's primary is taken for Anna's")
+	}
+}
+
+// An index that was made anew counts its terms from 1 again: a term of the index before it proves nothing of its shards.
+func TestATermOfAnIndexBeforeProvesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		acknowledged, current, now int64
+		same                       bool
+	}{
+		"the same index":                               {acknowledged: 5, current: 5, now: 5, same: true},
+		"the same index, and a later primary":          {acknowledged: 5, current: 5, now: 6},
+		"made anew, and not yet as far":                {acknowledged: 5, current: 1, now: 2},
+		"made anew, and the document was written late": {acknowledged: 5, current: 2, now: 2},
+		"made anew, and as far by now":                 {acknowledged: 2, current: 1, now: 2},
+		"nothing is there that has the term":           {acknowledged: 5, now: 5},
+	} {
+		for _, guard := range []doc.Numbers{{}, {SeqNo: 3, PrimaryTerm: 1}} {
+			c := New(Options{Engine: &clusters{terms: map[string]int64{"anna": test.now}}})
+			f := &Conflict{Guard: guard, Index: "shop", Sent: time.Now().Add(-time.Second), Answered: time.Now(), Shard: "0", Term: test.acknowledged}
+			if got := c.SamePrimary(t.Context(), asker("anna"), f, test.current); got != test.same {
+				t.Errorf("%s, over %v: got %v", name, guard, got)
+			}
+		}
 	}
 }
 
