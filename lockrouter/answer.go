@@ -62,6 +62,7 @@ type Failure struct {
 	Reason string
 	Detail map[string]any // further members of error
 	Retry  time.Duration  // after how long the client may ask again (Retry-After); 0: the answer doesn't say
+	Fields []wire.Field   // further fields of the answer
 }
 
 // Error implements error.
@@ -79,6 +80,7 @@ func (f *Failure) answer() *Answer {
 	}
 	e := api.Error{Status: f.Status, Type: f.Type, Reason: f.Reason, Detail: detail}
 	a := jsonAnswer(f.Status, e.Append(nil))
+	a.Fields = append(a.Fields, f.Fields...)
 	if f.Retry > 0 {
 		seconds := max(1, int64((f.Retry+time.Second-1)/time.Second))
 		a.Fields = append(a.Fields, wire.Field{Name: []byte("Retry-After"), Value: strconv.AppendInt(nil, seconds, 10)})

@@ -76,6 +76,7 @@ type Failure struct {
 	Status int
 	Type   string
 	Reason string
+	Fields []wire.Field // of the answer, for this failure: the engine's challenge of a 401
 }
 
 // Error implements error, so that an interceptor can give a Failure of its own to Exchange.Fail.

@@ -57,6 +57,7 @@ func (x *Exchange) Fail(err error, extra ...wire.Field) {
 	failure := *f
 	allNodesDown(&failure, x.c.server.upstream.Nodes())
 	fields := append([]wire.Field{{Name: []byte("content-type"), Value: []byte("application/json")}}, extra...)
+	fields = append(fields, failure.Fields...)
 	if failure.Type == TypeOverloaded || failure.Type == TypeLimited {
 		fields = append(fields, wire.Field{Name: []byte("Retry-After"), Value: []byte(retryAfter)})
 	}

@@ -41,6 +41,8 @@ func TestOnlyRefusedCredentialsEndABulk(t *testing.T) {
 			}
 			asked++
 			rw.Header().Set("Content-Type", "application/json")
+			rw.Header().Add("WWW-Authenticate", "Negotiate")
+			rw.Header().Add("WWW-Authenticate", "Basic")
 			rw.WriteHeader(status)
 			_, _ = fmt.Fprintf(rw, `{"error":{"type":"security_exception"},"status":%d}`, status)
 			return true
@@ -50,6 +52,9 @@ func TestOnlyRefusedCredentialsEndABulk(t *testing.T) {
 		a := w.ask(w.proxied, "POST", "/shop/_bulk", text)
 		if n := strings.Count(told(a), fmt.Sprint(" ", status, " ")); a.Status != want.answer || n != want.results || asked != want.asked {
 			t.Errorf("%d: %d %s, after %d reads", status, a.Status, a.Body, asked)
+		}
+		if n := len(a.Header.Values("WWW-Authenticate")); a.Status == 401 && n != 2 {
+			t.Errorf("the client is told %d ways to say who it is, and the engine named 2", n)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (a *App) touch(ctx context.Context, q *lockrouter.Request, index string, id
 		return nil
 	}
 	if f := proxy.FailureOf(err, false); f != nil {
-		return &lockrouter.Failure{Status: f.Status, Type: f.Type, Reason: f.Reason}
+		return &lockrouter.Failure{Status: f.Status, Type: f.Type, Reason: f.Reason, Fields: f.Fields}
 	}
 	return err
 }

@@ -382,29 +382,32 @@ func TestADocumentWithARoutingIsTouchedWhereItIs(t *testing.T) {
 
 // TestADocumentThatCantBeSearchedForIsNotFenced: else a success would promise that no late write lands on a document with a routing.
 func TestADocumentThatCantBeSearchedForIsNotFenced(t *testing.T) {
-	for path, c := range map[string]struct {
+	for _, c := range []struct {
+		path           string
 		engine, client int
 		body           string
 	}{
-		"/shop/_refresh": {403, 400, `{"error":{"type":"security_exception","reason":"no"},"status":403}`},
-		"/shop/_search":  {200, 503, `{"_shards":{"total":5,"successful":4,"failed":1},"hits":{"hits":[]}}`},
+		{"/shop/_refresh", 403, 400, `{"error":{"type":"security_exception","reason":"no"},"status":403}`},
+		{"/shop/_search", 401, 401, `{"error":{"type":"security_exception","reason":"who?"},"status":401}`},
+		{"/shop/_search", 200, 503, `{"_shards":{"total":5,"successful":4,"failed":1},"hits":{"hits":[]}}`},
 	} {
 		engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != path {
+			if r.URL.Path != c.path {
 				return false
 			}
 			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("WWW-Authenticate", "Basic")
 			w.WriteHeader(c.engine)
 			_, _ = w.Write([]byte(c.body))
 			return true
 		})
 		w := enforced(t, engine, "")
 		w.ask(engine, "PUT", "/shop", `{"settings":{"number_of_shards":5}}`)
-		if a := w.ask(w.proxied, "PUT", lockOf1+"?owner=anna&fence=touch", ""); a.Status != c.client {
-			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		if a := w.ask(w.proxied, "PUT", lockOf1+"?owner=anna&fence=touch", ""); a.Status != c.client || (a.Header.Get("WWW-Authenticate") == "Basic") != (a.Status == 401) {
+			t.Errorf("%s: %d %s %v", c.path, a.Status, a.Body, a.Header)
 		}
 		if a := w.ask(w.proxied, "GET", lockOf1, ""); a.Status != 404 {
-			t.Errorf("%s: the lock: %d %s", path, a.Status, a.Body)
+			t.Errorf("%s: the lock: %d %s", c.path, a.Status, a.Body)
 		}
 	}
 }

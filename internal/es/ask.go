@@ -27,9 +27,10 @@ type Way struct {
 
 // Answer is the engine's. Its body is a copy.
 type Answer struct {
-	Status  int
-	Body    []byte
-	Product bool // it has X-Elastic-Product
+	Status    int
+	Body      []byte
+	Product   bool         // it has X-Elastic-Product
+	Challenge []wire.Field // of a 401 to a client's credentials
 }
 
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
@@ -41,6 +42,17 @@ func Ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, erro
 		return Answer{}, err
 	}
 	return t.answer, nil
+}
+
+// Challenge is a copy of the fields by which an answer of 401 says how a client can say who it is: many clients send no credentials
+// before they have seen one.
+func Challenge(fields []wire.Field) (challenge []wire.Field) {
+	for _, f := range fields {
+		if wire.EqualFold(f.Name, "www-authenticate") {
+			challenge = append(challenge, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
+		}
+	}
+	return challenge
 }
 
 // Segment is a name or an id (decoded) as a segment of a path.
@@ -87,5 +99,8 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 	}
 	defer res.Release()
 	t.answer = Answer{Status: res.Status, Body: bytes.Clone(res.Payload), Product: len(res.Get(productField)) > 0}
+	if res.Status == http.StatusUnauthorized && !t.way.Own {
+		t.answer.Challenge = Challenge(res.Fields)
+	}
 	return &http.Response{StatusCode: res.Status, Body: http.NoBody}, nil
 }

@@ -41,8 +41,9 @@ var (
 
 // StatusError reports an answer of the engine that isn't what was asked for.
 type StatusError struct {
-	Status int
-	Body   []byte
+	Status    int
+	Body      []byte
+	Challenge []wire.Field // of a 401: how the caller can say who it is
 }
 
 // Error names the status and the start of the body.
@@ -145,18 +146,18 @@ func (d *Document) isElsewhere(it *Item) bool { return d.Name != "" && it.IsElse
 // numbers, if there are any), ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) Fetch(ctx context.Context, caller Caller, d Document) (doc.Revision, error) {
 	req := esapi.GetRequest{Index: Segment(d.asked()), DocumentID: Segment(d.ID), Routing: d.Routing, Source: []string{"true"}}
-	status, body, err := c.do(ctx, caller, req)
+	a, err := c.do(ctx, caller, req)
 	if err != nil {
 		return doc.Revision{}, err
 	}
-	it := ParseItem(body)
+	it := ParseItem(a.Body)
 	switch {
 	case d.isElsewhere(&it):
 		return doc.Revision{}, ErrElsewhere
-	case status == http.StatusNotFound && it.Missing:
+	case a.Status == http.StatusNotFound && it.Missing:
 		return doc.Revision{}, doc.ErrMissing
-	case status != http.StatusOK:
-		return doc.Revision{}, failure(status, body)
+	case a.Status != http.StatusOK:
+		return doc.Revision{}, a.failure()
 	}
 	return c.found(&it)
 }
@@ -171,14 +172,13 @@ func (c *Client) found(it *Item) (doc.Revision, error) {
 }
 
 // do sends a request of the library's on the caller's behalf.
-func (c *Client) do(ctx context.Context, caller Caller, req esapi.Request) (status int, body []byte, err error) {
+func (c *Client) do(ctx context.Context, caller Caller, req esapi.Request) (Answer, error) {
 	return c.doAt(ctx, caller, "", req)
 }
 
 // doAt is do at the node, if it is alive; any node's if none is named.
-func (c *Client) doAt(ctx context.Context, caller Caller, node string, req esapi.Request) (status int, body []byte, err error) {
-	a, err := Ask(ctx, c.Upstream, req, Way{Caller: caller, Node: node, Timeout: patience})
-	return a.Status, a.Body, err
+func (c *Client) doAt(ctx context.Context, caller Caller, node string, req esapi.Request) (Answer, error) {
+	return Ask(ctx, c.Upstream, req, Way{Caller: caller, Node: node, Timeout: patience})
 }
 
 // IsAnswer reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked
@@ -194,12 +194,14 @@ func IsStranger(err error) bool {
 	return errors.As(err, &s) && s.Status == http.StatusUnauthorized
 }
 
-func failure(status int, body []byte) error {
-	switch status {
+// failure is the answer as an error.
+func (a *Answer) failure() error {
+	err := &StatusError{a.Status, a.Body, a.Challenge}
+	switch a.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: %w", ErrForbidden, &StatusError{status, body})
+		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: %w", ErrNoIndex, &StatusError{status, body})
+		return fmt.Errorf("%w: %w", ErrNoIndex, err)
 	}
-	return &StatusError{status, body}
+	return err
 }

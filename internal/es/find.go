@@ -22,8 +22,8 @@ const (
 // Refresh has searches of an index find what was written before the call. Errors: ErrNoIndex, ErrForbidden, *StatusError, and those of the
 // upstream.
 func (c *Client) Refresh(ctx context.Context, caller Caller, index string) error {
-	status, body, err := c.do(ctx, caller, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}})
-	return allShards(status, body, err)
+	a, err := c.do(ctx, caller, esapi.IndicesRefreshRequest{Index: []string{Segment(index)}})
+	return a.allShards(err)
 }
 
 // Find returns the documents that a query finds in an index, at most `most` of them, as the caller sees them: each with the index that it
@@ -35,37 +35,37 @@ func (c *Client) Find(ctx context.Context, caller Caller, index string, query []
 	if most > size {
 		req.Scroll = scrolled
 	}
-	status, page, err := c.do(ctx, caller, req)
+	page, err := c.do(ctx, caller, req)
 	for {
-		if err := allShards(status, page, err); err != nil {
+		if err := page.allShards(err); err != nil {
 			return nil, err
 		}
 		n := len(found)
-		gjson.GetBytes(page, "hits.hits").ForEach(func(_, hit gjson.Result) bool {
+		gjson.GetBytes(page.Body, "hits.hits").ForEach(func(_, hit gjson.Result) bool {
 			ref := doc.Ref{Index: hit.Get("_index").Str, Routing: hit.Get("_routing").Str, ID: hit.Get("_id").Str}
 			found = append(found, ref.Clone())
 			return true
 		})
-		scroll := gjson.GetBytes(page, "_scroll_id").Str
+		scroll := gjson.GetBytes(page.Body, "_scroll_id").Str
 		if len(found)-n < size || len(found) >= most || scroll == "" {
 			if scroll != "" {
-				_, _, _ = c.do(ctx, caller, esapi.ClearScrollRequest{ScrollID: []string{scroll}}) // else it ends by itself
+				_, _ = c.do(ctx, caller, esapi.ClearScrollRequest{ScrollID: []string{scroll}}) // else it ends by itself
 			}
 			return found[:min(len(found), most)], nil
 		}
-		status, page, err = c.do(ctx, caller, esapi.ScrollRequest{Body: strings.NewReader(`{"scroll":"1m","scroll_id":"` + scroll + `"}`)})
+		page, err = c.do(ctx, caller, esapi.ScrollRequest{Body: strings.NewReader(`{"scroll":"1m","scroll_id":"` + scroll + `"}`)})
 	}
 }
 
 // allShards is the error of an answer, or of one that isn't of all shards.
-func allShards(status int, body []byte, err error) error {
+func (a *Answer) allShards(err error) error {
 	switch {
 	case err != nil:
 		return err
-	case status != http.StatusOK:
-		return failure(status, body)
-	case gjson.GetBytes(body, "_shards.failed").Int() > 0:
-		return failure(http.StatusServiceUnavailable, body)
+	case a.Status != http.StatusOK:
+		return a.failure()
+	case gjson.GetBytes(a.Body, "_shards.failed").Int() > 0:
+		return &StatusError{Status: http.StatusServiceUnavailable, Body: a.Body}
 	}
 	return nil
 }

@@ -47,17 +47,17 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 		return Index{}, ErrNoIndex
 	}
 	req := esapi.IndicesGetRequest{Index: []string{Segment(name)}, FilterPath: indexFilter}
-	status, body, err := c.do(ctx, caller, req)
+	a, err := c.do(ctx, caller, req)
 	if err != nil {
 		return Index{}, err
 	}
-	if status != http.StatusOK {
-		return Index{}, failure(status, body)
+	if a.Status != http.StatusOK {
+		return Index{}, a.failure()
 	}
 	var all []Index
 	var chosen Index
 	narrow := false
-	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+	gjson.ParseBytes(a.Body).ForEach(func(k, v gjson.Result) bool {
 		ix := indexOf(k.String(), v)
 		alias := v.Get("aliases." + gjsonKey(name))
 		ix.Routing = alias.Get("index_routing").String()
@@ -208,15 +208,15 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 		Index: Segment(index), DocumentID: "optimist-probe-" + rand.Text(), Routing: routing, RequireAlias: &alias,
 		Body: strings.NewReader(`{"doc":{}}`),
 	}
-	status, body, err := c.do(ctx, caller, req)
+	a, err := c.do(ctx, caller, req)
 	if err != nil {
 		return false, err
 	}
-	if status == http.StatusNotFound && letThrough(body) {
+	if a.Status == http.StatusNotFound && letThrough(a.Body) {
 		return true, nil
 	}
-	if status >= 500 || status == http.StatusTooManyRequests {
-		return false, failure(status, body)
+	if a.Status >= 500 || a.Status == http.StatusTooManyRequests {
+		return false, a.failure()
 	}
 	return false, nil
 }

@@ -27,19 +27,19 @@ type Listed struct {
 // Errors: ErrForbidden, *StatusError, and those of the upstream.
 func (c *Client) List(ctx context.Context, caller Caller, expression string) (Listing, error) {
 	yes := true
-	status, body, err := c.do(ctx, caller, esapi.IndicesGetRequest{Index: []string{expression}, FilterPath: listFilter,
+	a, err := c.do(ctx, caller, esapi.IndicesGetRequest{Index: []string{expression}, FilterPath: listFilter,
 		IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "all"})
 	if err != nil {
 		return nil, err
 	}
 	list := Listing{}
-	if status == http.StatusNotFound {
+	if a.Status == http.StatusNotFound {
 		return list, nil
 	}
-	if status != http.StatusOK {
-		return nil, failure(status, body)
+	if a.Status != http.StatusOK {
+		return nil, a.failure()
 	}
-	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+	gjson.ParseBytes(a.Body).ForEach(func(k, v gjson.Result) bool {
 		index := Listed{ID: identity(v.Get("settings.index")), Names: map[string]string{}}
 		v.Get("aliases").ForEach(func(k, v gjson.Result) bool {
 			index.Names[k.String()] = v.Raw

@@ -44,7 +44,7 @@ func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]
 	case err != nil:
 		return nil, err
 	case a.Status != http.StatusOK:
-		return nil, failure(a.Status, a.Body)
+		return nil, a.failure()
 	}
 	all := make([]Fetched, 0, len(ds))
 	for element := range Elements(a.Body, "docs") {
@@ -53,7 +53,7 @@ func (c *Client) FetchAll(ctx context.Context, caller Caller, ds []Document) ([]
 		}
 	}
 	if len(all) < len(ds) {
-		return nil, &StatusError{a.Status, a.Body}
+		return nil, &StatusError{Status: a.Status, Body: a.Body}
 	}
 	return all, nil
 }
@@ -65,7 +65,7 @@ func (c *Client) fetched(d *Document, element []byte) (f Fetched) {
 	case cause != nil && gjson.GetBytes(cause, "type").Str == "index_not_found_exception":
 		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
 	case cause != nil:
-		f.Err = &StatusError{http.StatusInternalServerError, bytes.Clone(cause)}
+		f.Err = &StatusError{Status: http.StatusInternalServerError, Body: bytes.Clone(cause)}
 	case d.isElsewhere(&it):
 		f.Err = ErrElsewhere
 	case it.Missing:

@@ -22,7 +22,7 @@ func Refusal(ctx context.Context, up Doer, caller Caller) (*upstream.Response, e
 	}
 	defer res.Release()
 	if res.Status >= http.StatusInternalServerError || res.Status == http.StatusTooManyRequests {
-		return nil, &StatusError{res.Status, bytes.Clone(res.Payload)}
+		return nil, &StatusError{Status: res.Status, Body: bytes.Clone(res.Payload)}
 	}
 	return nil, nil
 }

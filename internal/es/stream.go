@@ -55,13 +55,13 @@ func (c *Client) streamAliases(ctx context.Context, caller Caller, streams []str
 	for i, stream := range streams {
 		names[i] = Segment(stream)
 	}
-	status, body, err := c.do(ctx, caller, esapi.IndicesGetAliasRequest{Index: []string{strings.Join(names, ",")}})
-	if err == nil && status != http.StatusOK {
-		err = failure(status, body)
+	a, err := c.do(ctx, caller, esapi.IndicesGetAliasRequest{Index: []string{strings.Join(names, ",")}})
+	if err == nil && a.Status != http.StatusOK {
+		err = a.failure()
 	}
 	switch {
 	case err == nil:
-		return gjson.ParseBytes(body), nil
+		return gjson.ParseBytes(a.Body), nil
 	case IsAnswer(err):
 		return gjson.Result{}, nil
 	}

@@ -28,14 +28,14 @@ func (c *Client) PrimaryTerm(ctx context.Context, caller Caller, s Shard, node s
 		Metric: []string{"metadata"}, Index: []string{Segment(s.Index)}, Local: &local,
 		FilterPath: []string{"metadata.indices.*.primary_terms"},
 	}
-	status, body, err := c.doAt(ctx, caller, node, req)
+	a, err := c.doAt(ctx, caller, node, req)
 	if err != nil {
 		return 0, err
 	}
-	if status != http.StatusOK {
-		return 0, failure(status, body)
+	if a.Status != http.StatusOK {
+		return 0, a.failure()
 	}
-	terms := gjson.GetBytes(body, "metadata.indices."+gjsonKey(s.Index)+".primary_terms")
+	terms := gjson.GetBytes(a.Body, "metadata.indices."+gjsonKey(s.Index)+".primary_terms")
 	var term int64
 	terms.ForEach(func(number, t gjson.Result) bool {
 		switch {

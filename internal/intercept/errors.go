@@ -52,7 +52,7 @@ func unasked(err error) error {
 	var refusal *es.StatusError
 	switch {
 	case errors.As(err, &refusal) && (refusal.Status == 429 || refusal.Status == 503 || refusal.Status == 403 || refusal.Status == 401):
-		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error()}
+		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error(), Fields: refusal.Challenge}
 	case refusal != nil, errors.Is(err, es.ErrNoSource):
 		return &proxy.Failure{Status: 502, Type: proxy.TypeAnswer, Reason: err.Error()}
 	}

@@ -70,7 +70,7 @@ func (i *Interceptor) journalsOf(ctx context.Context, r *request, tokens fencing
 			return nil, err
 		case refused != nil:
 			defer refused.Release()
-			return nil, &es.StatusError{Status: refused.Status, Body: bytes.Clone(refused.Body)}
+			return nil, &es.StatusError{Status: refused.Status, Body: bytes.Clone(refused.Body), Challenge: es.Challenge(refused.Fields)}
 		}
 	}
 	return i.Journals(ctx, r.Place(), tokens)

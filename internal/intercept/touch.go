@@ -170,7 +170,7 @@ func (t *touch) write(ctx context.Context, docs []doc.Ref) error {
 		case err != nil:
 			return unasked(err)
 		case a.Status >= http.StatusMultipleChoices && a.Status != http.StatusConflict:
-			return unasked(&es.StatusError{Status: a.Status, Body: a.Body})
+			return unasked(&es.StatusError{Status: a.Status, Body: a.Body, Challenge: a.Challenge})
 		}
 	}
 	return nil
