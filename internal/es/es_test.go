@@ -3,6 +3,8 @@ package es
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -164,6 +166,49 @@ func TestAnIndexOfADataStreamHasTheAliasesOfItsStream(t *testing.T) {
 	cl.StreamAliases = func() bool { return true }
 	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "a.b"); err == nil || IsAnswer(err) {
 		t.Errorf("from an engine that can't say: %+v %v", got, err)
+	}
+}
+
+// TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo: else locks by these names wouldn't count, and nobody would notice.
+func TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo(t *testing.T) {
+	const logs, other = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`, `,".ds-c-000001":{"data_stream":"c"}`
+	for status, want := range map[int][2]error{ // of one stream, and of an alias of two
+		400: {&StatusError{}, &StatusError{}}, 403: {nil, ErrForbidden}, 404: {nil, ErrNoIndex}, 405: {nil, ErrNoIndex}, 413: {&StatusError{}, &StatusError{}},
+	} {
+		for i, indices := range []string{logs, logs + other} {
+			cl, _ := newClient(enginetest.Canned{"GET /x": {Status: 200, Body: "{" + indices + "}"},
+				"GET /a/_alias": {Status: status, Body: "{}"}, "GET /a,c/_alias": {Status: status, Body: "{}"}})
+			cl.StreamAliases = func() bool { return true }
+			_, err := cl.ResolveIndex(t.Context(), Caller{}, "x")
+			if _, fails := want[i].(*StatusError); fails && (!IsAnswer(err) || errors.Is(err, ErrNoIndex)) || !fails && !errors.Is(err, want[i]) {
+				t.Errorf("%d, of %d streams: %v", status, i+1, err)
+			}
+		}
+	}
+}
+
+// TestAnAliasOfManyStreams: all their names make no request's first line.
+func TestAnAliasOfManyStreams(t *testing.T) {
+	const streams = 100
+	name := func(i int) string { return fmt.Sprint(strings.Repeat("ä", 30), i) }
+	var body strings.Builder
+	for i := range streams {
+		fmt.Fprintf(&body, `,".ds-%s-000001":{"data_stream":%[1]q}`, name(i))
+	}
+	cl := &Client{Upstream: &enginetest.Engine{Before: func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		target, _ := url.PathUnescape(string(r.Target))
+		switch names, isAlias := strings.CutSuffix(strings.TrimPrefix(target, "/"), "/_alias"); {
+		case !isAlias:
+			return enginetest.Response(200, "{"+body.String()[1:]+"}"), nil
+		case len(r.Target) > 4000:
+			return enginetest.Response(400, "{}"), nil
+		case slices.Contains(strings.Split(names, ","), name(streams-1)):
+			return enginetest.Response(200, `{"`+name(streams-1)+`":{"aliases":{"all":{"is_write_index":true}}}}`), nil
+		}
+		return enginetest.Response(404, "{}"), nil
+	}}}
+	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "all"); err != nil || got.DataStream != name(streams-1) {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

@@ -2,9 +2,9 @@ package es
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
@@ -19,15 +19,14 @@ func (c *Client) ofStream(ctx context.Context, caller Caller, name string, all [
 			streams = append(streams, stream)
 		}
 	}
-	stream, aliases := streams[0], gjson.Result{}
+	stream, aliases := streams[0], streamAliases(nil)
 	if several := len(streams) > 1; several || c.StreamAliases != nil && c.StreamAliases() {
 		var err error
-		if aliases, err = c.streamAliases(ctx, caller, streams); err != nil {
+		aliases, err = c.streamAliases(ctx, caller, streams)
+		if err != nil && (several || !errors.Is(err, ErrForbidden)) { // who may not ask has a lock count by the other names
 			return Index{}, err
 		}
-		writes := func(stream string) bool {
-			return aliases.Get(gjsonKey(stream) + ".aliases." + gjsonKey(name) + ".is_write_index").Bool()
-		}
+		writes := func(stream string) bool { return aliases.of(stream, name).Get("is_write_index").Bool() }
 		if n := slices.IndexFunc(streams, writes); n >= 0 {
 			stream = streams[n]
 		} else if several {
@@ -41,29 +40,48 @@ func (c *Client) ofStream(ctx context.Context, caller Caller, name string, all [
 			last = all[i]
 		}
 	}
-	aliases.Get(gjsonKey(stream) + ".aliases").ForEach(func(alias, _ gjson.Result) bool {
+	aliases[stream].ForEach(func(alias, _ gjson.Result) bool {
 		last.Aliases = append(last.Aliases, alias.String())
 		return true
 	})
 	return last, nil
 }
 
-// streamAliases are the aliases of data streams, as Elasticsearch tells them: what it tells of an index has only its own. OpenSearch
+// streamAliases are the aliases of data streams, by the names of the streams, as the engine describes them.
+type streamAliases map[string]gjson.Result
+
+// of is the description of an alias of a stream.
+func (a streamAliases) of(stream, alias string) gjson.Result { return a[stream].Get(gjsonKey(alias)) }
+
+// longestNames bounds the names in one question. An engine takes 4096 bytes for a request's first line.
+const longestNames = 2048
+
+// streamAliases asks for the aliases of data streams, as Elasticsearch tells them: what it tells of an index has only its own. OpenSearch
 // has no aliases of data streams, and finds nothing by such a name.
-func (c *Client) streamAliases(ctx context.Context, caller Caller, streams []string) (gjson.Result, error) {
-	names := make([]string, len(streams))
-	for i, stream := range streams {
-		names[i] = Segment(stream)
+func (c *Client) streamAliases(ctx context.Context, caller Caller, streams []string) (streamAliases, error) {
+	all := make(streamAliases, len(streams))
+	for len(streams) > 0 {
+		names := Segment(streams[0])
+		for streams = streams[1:]; len(streams) > 0; streams = streams[1:] {
+			more := names + "," + Segment(streams[0])
+			if len(more) > longestNames {
+				break
+			}
+			names = more
+		}
+		a, err := c.do(ctx, caller, esapi.IndicesGetAliasRequest{Index: []string{names}})
+		switch {
+		case err != nil:
+			return nil, err
+		case a.Status == http.StatusNotFound, a.Status == http.StatusMethodNotAllowed:
+			continue
+		case a.Status != http.StatusOK:
+			return nil, a.failure()
+		}
+		gjson.ParseBytes(a.Body).ForEach(func(stream, of gjson.Result) bool {
+			all[stream.String()] = of.Get("aliases")
+			return true
+		})
 	}
-	a, err := c.do(ctx, caller, esapi.IndicesGetAliasRequest{Index: []string{strings.Join(names, ",")}})
-	if err == nil && a.Status != http.StatusOK {
-		err = a.failure()
-	}
-	switch {
-	case err == nil:
-		return gjson.ParseBytes(a.Body), nil
-	case IsAnswer(err):
-		return gjson.Result{}, nil
-	}
-	return gjson.Result{}, err
+	return all, nil
 }
