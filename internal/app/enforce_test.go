@@ -418,8 +418,10 @@ func TestTheDocumentsOfADataStreamAreTouchedInTheIndicesBehindIt(t *testing.T) {
 	engine := enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
 		body, status := "", 200
 		switch {
-		case r.Method == http.MethodGet && r.URL.Path == "/stream":
+		case r.Method == http.MethodGet && (r.URL.Path == "/stream" || r.URL.Path == "/part"):
 			body = `{"shop-1":{"data_stream":"stream",` + settings + `},"shop-2":{"data_stream":"stream",` + settings + `}}`
+		case r.URL.Path == "/part/_search": // the alias has a filter
+			body = `{"_shards":{"total":1,"failed":0},"hits":{"hits":[]}}`
 		case strings.HasPrefix(r.URL.Path, "/stream/_doc/"):
 			body, status = `{"error":{"type":"illegal_argument_exception"},"status":400}`, 400
 		default:
@@ -431,16 +433,18 @@ func TestTheDocumentsOfADataStreamAreTouchedInTheIndicesBehindIt(t *testing.T) {
 		return true
 	})
 	w := enforced(t, engine, "")
-	w.ask(engine, "PUT", "/shop-1", `{"aliases":{"stream":{}}}`)
-	w.ask(engine, "PUT", "/shop-2", `{"aliases":{"stream":{"is_write_index":true}}}`)
+	w.ask(engine, "PUT", "/shop-1", `{"aliases":{"stream":{},"part":{}}}`)
+	w.ask(engine, "PUT", "/shop-2", `{"aliases":{"stream":{"is_write_index":true},"part":{"is_write_index":true}}}`)
 	w.put("/shop-1/_doc/1", `{}`)
 	w.put("/shop-2/_doc/2", `{}`)
-	if a := w.ask(w.proxied, "POST", "/stream/_lock/docs", `{"owner":"bert","ids":["1","2"],"fence":"touch"}`); a.Status != 201 {
-		t.Fatalf("%d %s", a.Status, a.Body)
-	}
-	for _, target := range []string{"/shop-1/_doc/1", "/shop-2/_doc/2"} {
-		if a := w.ask(engine, "GET", target, ""); gjson.Get(a.Body, "_version").Int() != 2 {
-			t.Errorf("%s wasn't touched: %s", target, a.Body)
+	for i, name := range []string{"stream", "part"} {
+		if a := w.ask(w.proxied, "POST", "/"+name+"/_lock/docs", `{"owner":"bert","ids":["1","2"],"fence":"touch"}`); a.Status != 201 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		for _, target := range []string{"/shop-1/_doc/1", "/shop-2/_doc/2"} {
+			if a := w.ask(engine, "GET", target, ""); gjson.Get(a.Body, "_version").Int() != int64(2+i) {
+				t.Errorf("%s wasn't touched by %s: %s", target, name, a.Body)
+			}
 		}
 	}
 }

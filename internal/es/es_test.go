@@ -222,6 +222,29 @@ func TestDescribeTellsAnAliasThatSearchesOnlyPart(t *testing.T) {
 	}
 }
 
+// TestASearchByAnAliasOfAStreamMayFindOnlyPart: what the engine tells of an index doesn't say whether the alias of its stream has a filter.
+func TestASearchByAnAliasOfAStreamMayFindOnlyPart(t *testing.T) {
+	const first, second = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`, `,".ds-a-000002":{"data_stream":"a"}`
+	const other, writes = `,".ds-c-000001":{"data_stream":"c"}`, `{"a":{"aliases":{"x":{"is_write_index":true}}},"c":{"aliases":{"x":{%s}}}}`
+	for name, c := range map[string]struct {
+		asked, indices, aliases string
+		narrow                  bool
+		wide                    string
+	}{
+		"the stream":                    {asked: "a", indices: first + second},
+		"an index":                      {asked: ".ds-a-000001", indices: first},
+		"an alias":                      {asked: "x", indices: first + second, narrow: true, wide: "a"},
+		"an alias, of one index":        {asked: "x", indices: first, narrow: true, wide: "a"},
+		"of several":                    {asked: "x", indices: first + other, aliases: fmt.Sprintf(writes, "")},
+		"of several, one with a filter": {asked: "x", indices: first + other, aliases: fmt.Sprintf(writes, `"filter":{"term":{"t":1}}`), narrow: true},
+	} {
+		cl, _ := newClient(enginetest.Canned{"GET /" + c.asked: {Status: 200, Body: "{" + c.indices + "}"}, "GET /a,c/_alias": {Status: 200, Body: c.aliases}})
+		if got, err := cl.ResolveIndex(t.Context(), Caller{}, c.asked); err != nil || got.Narrow != c.narrow || got.Wide != c.wide {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+}
+
 func TestDescribeAsksTheEmbeddedEngine(t *testing.T) {
 	c, e := newClient(nil)
 	if _, err := c.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) {

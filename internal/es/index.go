@@ -18,7 +18,8 @@ type Index struct {
 	Routing    string   // where the asked name is an alias that routes: writes and gets through it, but not by Name, get this routing
 	Aliases    []string // of the index and of its data stream (see Client.StreamAliases), in no order; nobody changes the slice
 	Shared     bool     // reads by the asked name may find documents of other indices, too
-	Narrow     bool     // searches by the asked name, an alias, don't find all documents of its indices: it has a filter, or routes
+	Narrow     bool     // searches by the asked name, an alias, may not find all documents of its indices: it has a filter, or routes
+	Wide       string   // if Narrow: the name by which they find all of them; "": no one name does
 
 	// OneShard: no routing leads to another document.
 	OneShard bool
@@ -79,7 +80,12 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	default:
 		return Index{}, ErrNoIndex
 	}
-	chosen.Shared, chosen.Narrow = len(all) > 1, narrow
+	if chosen.Shared = len(all) > 1; narrow {
+		chosen.Narrow = true
+		if !chosen.Shared && chosen.Wide == "" {
+			chosen.Wide = chosen.Name
+		}
+	}
 	return chosen, nil
 }
 

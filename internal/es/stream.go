@@ -13,12 +13,7 @@ import (
 // ofStream is the backing index to which a write by the name goes. all are the backing indices for which the name stands: those of one
 // data stream, or, behind an alias, of several. An alias of several streams without one for writing is ErrNoIndex.
 func (c *Client) ofStream(ctx context.Context, caller Caller, name string, all []Index) (Index, error) {
-	var streams []string
-	for i := range all {
-		if stream := all[i].DataStream; stream != "" && !slices.Contains(streams, stream) {
-			streams = append(streams, stream)
-		}
-	}
+	streams := streamsOf(all)
 	stream, aliases := streams[0], streamAliases(nil)
 	if several := len(streams) > 1; several || c.StreamAliases != nil && c.StreamAliases() {
 		var err error
@@ -40,11 +35,23 @@ func (c *Client) ofStream(ctx context.Context, caller Caller, name string, all [
 			last = all[i]
 		}
 	}
-	aliases[stream].ForEach(func(alias, _ gjson.Result) bool {
-		last.Aliases = append(last.Aliases, alias.String())
-		return true
-	})
+	if len(streams) > 1 {
+		last.Narrow = aliases.filter(name)
+	} else if name != all[0].Name && name != stream { // an alias, of whose filter the engine says nothing here
+		last.Narrow, last.Wide = true, stream
+	}
+	last.Aliases = append(last.Aliases, aliases.names(stream)...)
 	return last, nil
+}
+
+// streamsOf are the data streams that indices back, each once.
+func streamsOf(all []Index) (streams []string) {
+	for i := range all {
+		if stream := all[i].DataStream; stream != "" && !slices.Contains(streams, stream) {
+			streams = append(streams, stream)
+		}
+	}
+	return streams
 }
 
 // streamAliases are the aliases of data streams, by the names of the streams, as the engine describes them.
@@ -52,6 +59,25 @@ type streamAliases map[string]gjson.Result
 
 // of is the description of an alias of a stream.
 func (a streamAliases) of(stream, alias string) gjson.Result { return a[stream].Get(gjsonKey(alias)) }
+
+// names are the aliases of a stream.
+func (a streamAliases) names(stream string) (names []string) {
+	a[stream].ForEach(func(alias, _ gjson.Result) bool {
+		names = append(names, alias.String())
+		return true
+	})
+	return names
+}
+
+// filter reports whether an alias has a filter in one of the streams.
+func (a streamAliases) filter(alias string) bool {
+	for stream := range a {
+		if a.of(stream, alias).Get("filter").Exists() {
+			return true
+		}
+	}
+	return false
+}
 
 // longestNames bounds the names in one question. An engine takes 4096 bytes for a request's first line.
 const longestNames = 2048

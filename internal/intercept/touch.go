@@ -76,10 +76,10 @@ func (t *touch) prepare(ctx context.Context, index string, ix *catalog.Index) er
 		return nil
 	case !ix.Narrow:
 		t.searched = index
-	case ix.Shared:
+	case ix.Wide == "":
 		return untouchable("[" + index + "]: a search by this alias doesn't find all documents of its indices; say an index's name")
 	default:
-		t.searched = ix.Name
+		t.searched = ix.Wide
 	}
 	err := t.engine.Refresh(ctx, t.asker.Caller, t.searched)
 	switch {
