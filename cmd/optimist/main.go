@@ -63,6 +63,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\nRun `%s --help`.\n", command, err, command)
 		return exitUsage
 	}
+	for _, warning := range misspelt(os.Environ(), parser.Model) {
+		fmt.Fprintln(stderr, warning)
+	}
 	err = parsed.Run(&process{ctx, stdout, stderr})
 	var exit *exitError
 	switch {
