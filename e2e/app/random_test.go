@@ -76,17 +76,21 @@ func (r *randomTruth) compare(t *testing.T, source string) {
 	if got := d["own"]; !reflect.DeepEqual(got, any(r.own)) {
 		t.Errorf("own: %v, want %v", got, r.own)
 	}
-	for _, entry := range d["log"].([]any) {
-		if !r.log[entry.(string)] {
+	log, _ := d["log"].([]any)
+	for _, entry := range log {
+		name, _ := entry.(string)
+		if !r.log[name] {
 			t.Errorf("log: %v is there twice, or was taken out", entry)
 		}
-		delete(r.log, entry.(string))
+		delete(r.log, name)
 	}
+	list, _ := d["items"].([]any)
 	items := map[string]any{}
-	for _, item := range d["items"].([]any) {
-		items[item.(map[string]any)["id"].(string)] = item
+	for _, item := range list {
+		id, _ := item.(map[string]any)["id"].(string)
+		items[id] = item
 	}
-	if len(r.log) > 0 || number(d["n"]) != r.n || !reflect.DeepEqual(items, r.items) {
+	if len(r.log) > 0 || len(list) != len(items) || number(d["n"]) != r.n || !reflect.DeepEqual(items, r.items) {
 		t.Errorf("log: lost %v; n: %v, want %d; items: %v, want %v", r.log, d["n"], r.n, items, r.items)
 	}
 }
@@ -99,7 +103,8 @@ func parsed(source string) (d map[string]any) {
 }
 
 func number(v any) int64 {
-	n, _ := v.(json.Number).Int64()
+	text, _ := v.(json.Number)
+	n, _ := text.Int64()
 	return n
 }
 
@@ -163,12 +168,18 @@ func (w *randomClient) read(t *testing.T) map[string]any {
 	}
 	way := ways[w.IntN(len(ways))]
 	if strings.HasSuffix(way.at, "hits.0._source") { // a client that finds an older state than its own may be refused
-		request(t, http.StatusOK, http.MethodPost, w.url+"/"+w.index+"/_refresh", "", nil)
+		if a, err := do(t.Context(), http.MethodPost, w.url+"/"+w.index+"/_refresh", "", nil); err != nil || a.status != http.StatusOK {
+			t.Errorf("refresh: %v %d %s", err, a.status, a.body)
+		}
 	}
 	a, err := w.ask(t.Context(), way.method, way.path, way.body)
 	d := parsed(gjson.Get(a.body, way.at).Raw)
-	if err != nil || d == nil {
+	own, _ := d["own"].(map[string]any)
+	_, mine := own[w.name].(map[string]any)
+	_, log := d["log"].([]any)
+	if _, items := d["items"].([]any); err != nil || !mine || !log || !items {
 		t.Errorf("%s %s: %v %d %s", way.method, way.path, err, a.status, a.body)
+		return nil
 	}
 	w.tag = a.header.Get("Etag")
 	return d

@@ -205,7 +205,7 @@ func TestAReadWhoseRevisionIsNotKnownEndsWhatTheSessionKnew(t *testing.T) {
 func TestAFormThatHidesTheRevisionIsABase(t *testing.T) {
 	for _, target := range []string{"/shop/_source/1?pretty", "/al/_source/1?pretty", doc1 + "?filter_path=_source", "/al/_doc/1?filter_path=_source",
 		doc1 + "?filter_path=_id,_s*", doc1 + "?filter_path=_version,%5Fsource", doc1 + "?pretty&filter_path=_source,found", doc1 + "?filter_path=**",
-		doc1 + "?filter_path=_seq_no,_source,_primary_term"} {
+		doc1 + "?filter_path=_seq_no,_source,_primary_term", doc1 + "?filter_path=_source,%20_seq_no,%20found"} {
 		for _, who := range []string{"me", ""} {
 			w := newWorld(t, "", Identity{Infer: true, Address: true})
 			w.put(doc1, `{"log":[], "n":1.50}`)

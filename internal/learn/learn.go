@@ -214,7 +214,7 @@ func (l *Learner) Blind(name string, s session.Session) {
 	}
 	ix.doubted, ix.blind = true, nil
 	l.o.Log.Warn("many clients overwrite documents that they never read here: there may be a second optimist, or a way around this one. "+
-		"Clients may also read by searches, which no rule watches (base.reads), or in a form that shows no revision (filter_path)",
+		"Clients may also read by searches, which no rule watches (base.reads), or in a form that optimist can't read (format=yaml)",
 		obs.KeyIndex, name, obs.KeyCount, manyBlind)
 }
 

@@ -456,15 +456,16 @@ func isSlot(v tree.Value) bool {
 }
 
 // isTime reports whether a value looks like an exact time, as documents have it for when something was written: a date with a time of day,
-// or the seconds, milli-, micro- or nanoseconds since 1970, with a fraction or without.
+// or the seconds, milli-, micro- or nanoseconds since 1970, with a fraction or without. These are from 2014 to 2033.
 func isTime(v tree.Value) bool {
 	const date = `"2006-01-02`
 	raw := v.Raw()
 	switch v.Kind() {
 	case tree.Number:
 		whole, fraction, _ := bytes.Cut(raw, []byte("."))
-		seconds := len(whole) - len("1700000000")
-		return seconds >= 0 && seconds <= 9 && seconds%3 == 0 && (raw[0] == '1' || raw[0] == '2') && allDigits(whole) && allDigits(fraction)
+		thousandths := len(whole) - len("1700000000") // of a second, and of these
+		isUnit := thousandths >= 0 && thousandths <= 9 && thousandths%3 == 0
+		return isUnit && raw[0] == '1' && raw[1] >= '4' && allDigits(whole) && allDigits(fraction)
 	case tree.String:
 		return !isSlot(v) && raw[5] == '-' && raw[8] == '-' && allDigits(raw[1:5]) && allDigits(raw[6:8]) && allDigits(raw[9:len(date)])
 	default:

@@ -47,7 +47,7 @@ var weighings = sync.Pool{New: func() any { return new(weighing) }}
 
 // release puts the weighing back for reuse.
 func (w *weighing) release() {
-	w.mine, w.last = nil, nil
+	w.mine, w.last, w.sums = nil, nil, false
 	clear(w.numbers[:cap(w.numbers)])
 	if cap(w.changes)+cap(w.contents)+cap(w.places.slots) <= maxIdle {
 		weighings.Put(w)

@@ -7,17 +7,18 @@ import (
 )
 
 // WatchesSearches reports whether the documents that an inferred session's searches find may become bases. They may if a client with the
-// session's credentials writes to the index, or has begun to search it less than the sessions' age ago. index is "" for any index. If not,
-// the store notes that the session has seen documents that it doesn't know.
-func (s *Store) WatchesSearches(sess Session, index string) bool {
+// session's credentials writes to the index, or has begun to search it less than the sessions' age ago. index is "" for any index. few says
+// that the search finds few documents: others aren't watched. If the search isn't watched, the store notes that the session has seen
+// documents that it doesn't know.
+func (s *Store) WatchesSearches(sess Session, index string, few bool) bool {
 	now := s.clock()
 	ix := s.find(index, sess.Credentials(), now)
 	switch {
-	case ix.IsWriter(sess.Everybody(), now):
+	case few && ix.IsWriter(sess.Everybody(), now):
 		return true
 	case s.dryRun:
 		return false
-	case ix.MayTurnWriter(sess.Everybody(), now):
+	case ix.MayTurnWriter(sess.Everybody(), now) && few:
 		return true
 	}
 	ix.Searched(sess.Bare(), now)

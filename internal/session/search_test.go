@@ -61,11 +61,11 @@ func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 	s, c := newTest(t)
 	search := func() { // for long enough to show that nobody writes there
 		for range 2 {
-			s.WatchesSearches(pool, "shop")
+			s.WatchesSearches(pool, "shop", true)
 			c.advance(maxAge / 2)
 		}
 	}
-	if search(); s.WatchesSearches(pool, "shop") {
+	if search(); s.WatchesSearches(pool, "shop", true) {
 		t.Error("nobody writes there")
 	}
 	save := func(n int64, ambiguous bool) {
@@ -84,11 +84,11 @@ func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 	c.advance(1)
 	save(8, false) // what they found is too old
 	c.advance(2 * maxAge)
-	if !s.WatchesSearches(pool, "shop") {
+	if !s.WatchesSearches(pool, "shop", true) {
 		t.Error("it isn't known any more that clients write there")
 	}
 	c.advance(24 * time.Hour)
-	if search(); s.WatchesSearches(pool, "shop") {
+	if search(); s.WatchesSearches(pool, "shop", true) {
 		t.Error("it is known for longer than a day")
 	}
 }
@@ -97,17 +97,34 @@ func TestAViewIsAmbiguousWhereClientsHaveSearchedBefore(t *testing.T) {
 func TestSearchesAreWatchedUntilTheirClientsHaveOnlySearchedForLong(t *testing.T) {
 	s, c := newTest(t)
 	for i, want := range []bool{true, true, true, false, false} {
-		if got := s.WatchesSearches(pool, "shop"); got != want {
+		if got := s.WatchesSearches(pool, "shop", true); got != want {
 			t.Errorf("search %d: %v", i, got)
 		}
 		c.advance(maxAge * 2 / 5)
 	}
-	if s.WatchesSearches(pool, "shop") || !s.WatchesSearches(pool, "another") || !s.WatchesSearches(identity.Inferred(bob, here), "shop") {
+	if s.WatchesSearches(pool, "shop", true) || !s.WatchesSearches(pool, "another", true) || !s.WatchesSearches(identity.Inferred(bob, here), "shop", true) {
 		t.Error("each index, and each client, counts by itself")
 	}
 	c.advance(maxAge)
-	if !s.WatchesSearches(pool, "shop") {
+	if !s.WatchesSearches(pool, "shop", true) {
 		t.Error("after a pause it may be another application")
+	}
+}
+
+// Of a large page nothing is known but that the client has seen it, whether the client is new or writes in the index.
+func TestALargePageIsNotWatchedAndNoted(t *testing.T) {
+	for _, writes := range []bool{false, true} {
+		s, _ := newTest(t)
+		if writes {
+			s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+			commit(take(t, s, pool, `{"a":2}`), 6, `{"a":2}`)
+		}
+		if s.WatchesSearches(pool, ref.Index, false) {
+			t.Error("it is watched")
+		}
+		if !s.find(ref.Index, pool.Credentials(), s.clock()).HasSearched(pool.Bare(), s.clock()) {
+			t.Errorf("writes: %v: the client counts as one that has seen nothing", writes)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package viewcache
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 
 	"optimist/internal/doc"
+	"optimist/rewrite/tree"
 )
 
 // Newer reports whether a is of a newer revision than b, under the same primary term.
@@ -39,32 +41,27 @@ func (d *Document) TermAt(order uint64) int64 {
 	return d.acked.numbers.PrimaryTerm
 }
 
-// IsOther reports whether data, which was read now, is certainly another document than b, which was read before under the same numbers.
+// IsOther reports whether data, which was read now, is certainly another document than b, which was read before under the same numbers. It
+// isn't if both are the same document in two forms: an engine that is asked for a readable form writes numbers anew, and rounds them to
+// what a float64 holds.
 func (b *Body) IsOther(data []byte, ticket uint64) bool {
 	if b == nil || data == nil || b.Ticket == 0 || ticket == 0 {
 		return false
 	}
-	same, known := sameDocument(b.Data, data)
-	return known && !same
+	var x, y any
+	return json.Unmarshal(b.Data, &x) == nil && json.Unmarshal(data, &y) == nil && !reflect.DeepEqual(x, y)
 }
 
-// isForm reports whether two bodies of one revision are the same document in two forms. Large bodies aren't compared: the caller holds a
-// lock.
+// isForm reports whether two bodies of one revision are the same document in two forms, digit for digit. Large bodies aren't compared: the
+// caller holds a lock.
 func (b *Body) isForm(o *Body) bool {
-	const most = 256 << 10
+	const most = 64 << 10
+	if bytes.Equal(b.Data, o.Data) {
+		return true
+	}
 	if max(len(b.Data), len(o.Data)) > most {
 		return false
 	}
-	same, _ := sameDocument(b.Data, o.Data)
-	return same
-}
-
-// sameDocument reports whether a and b are the same document, perhaps in two forms: an engine that is asked for a readable form writes
-// numbers anew, and rounds them to what a float64 holds. If one of them can't be read, that isn't known.
-func sameDocument(a, b []byte) (same, known bool) {
-	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		return false, false
-	}
-	return reflect.DeepEqual(x, y), true
+	same, err := tree.Same(b.Data, o.Data, tree.Limits{Values: most})
+	return err == nil && same
 }

@@ -47,7 +47,7 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	case r.Count == 1 || was.Ticket == 0:
 		m.free(e, was)
 		r.Body = b
-	default: // was has the bytes that are stored
+	default: // was has the bytes that are stored, as far as is known
 		m.free(e, b)
 	}
 	e.Shared = e.Shared || !named && (len(e.Reads) > 1 || r.Count > 1 || busy)

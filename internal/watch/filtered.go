@@ -5,15 +5,27 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
+	"optimist/internal/api"
 	"optimist/internal/glob"
 	"optimist/internal/jsontext"
+	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
+	"optimist/internal/wire"
 )
 
 // revealing are the members of an answer to a get that say which document it shows, and in which revision.
 var revealing = [...]string{"_index", "_version", "_seq_no", "_primary_term", "_routing", "found"}
+
+// getPart looks at the read of a part of one document, or of another form of it.
+func (rd *Reading) getPart(mode rule.Mode) bool {
+	if rd.r.Op().Kind == api.Get && (mode == rule.Guard || rd.choice.open) && rd.getFiltered() {
+		return true
+	}
+	return mode != rule.Off && rd.watchStatus()
+}
 
 // getFiltered answers a read of one document whose filter_path lets all of _source through. The engine is asked for the members that say
 // what the document is, too. The client gets the engine's answer without those that it didn't ask for. It reports false, and has answered
@@ -21,7 +33,7 @@ var revealing = [...]string{"_index", "_version", "_seq_no", "_primary_term", "_
 func (rd *Reading) getFiltered() bool {
 	op, d := rd.r.Op(), &rd.document
 	query, added := revealed(op.Query)
-	if query == nil {
+	if query == nil || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
 	if rd.begin(true); !rd.choice.open && !rd.remembers(rd.choice.rule) {
@@ -38,7 +50,12 @@ func (rd *Reading) getFiltered() bool {
 	defer res.Release()
 	d.readOne(res.Status, res.Payload)
 	body, ok := withoutMembers(res.Payload, added)
-	if !ok || !d.whole || !d.Numbered {
+	switch {
+	case res.Status >= 500 || res.Status == http.StatusTooManyRequests: // an engine that has too much to do isn't asked again
+		rd.answer(res, res.Payload)
+		return true
+	case !ok || !d.whole || !d.Numbered:
+		rd.document = Document{Ref: d.Ref, name: d.name} // nothing of the answer, which ends here
 		return false
 	}
 	rd.decide(d.Index)
@@ -47,6 +64,9 @@ func (rd *Reading) getFiltered() bool {
 	rd.answer(res, body)
 	return true
 }
+
+// blanks are what the engines take off both ends of a path.
+const blanks = "\t\n\v\f\r "
 
 // revealed is the query of a read with the revealing members in its filter_path. added are those that it hadn't let through before. The
 // query is nil if its filter_path leaves something out by name, or isn't sure to let all of _source through.
@@ -58,7 +78,9 @@ func revealed(query []byte) (with []byte, added []string) {
 		return nil, nil
 	}
 	shows := func(name string) bool {
-		return slices.ContainsFunc(bytes.Split(paths, []byte(",")), func(path []byte) bool { return glob.Match(string(path), name) })
+		return slices.ContainsFunc(bytes.Split(paths, []byte(",")), func(path []byte) bool {
+			return glob.Match(strings.Trim(string(path), blanks), name)
+		})
 	}
 	if bytes.Contains(paths, []byte("-")) || !shows("_source") {
 		return nil, nil
@@ -78,6 +100,9 @@ func revealed(query []byte) (with []byte, added []string) {
 // withoutMembers is a JSON object without the members of these names, and all other bytes as they stand. It reports false if one of them is
 // the last.
 func withoutMembers(object []byte, names []string) (rest []byte, ok bool) {
+	if len(names) == 0 {
+		return object, true
+	}
 	rest = make([]byte, 0, len(object))
 	from := 0
 	s := jsontext.Scan(object)

@@ -45,7 +45,7 @@ func (rd *Reading) get() bool {
 	case op.Head:
 		return rd.watchStatus()
 	case part:
-		return op.Kind == api.Get && mode == rule.Guard && rd.getFiltered() || rd.watchStatus()
+		return rd.getPart(mode)
 	case op.Kind == api.Source && mode == rule.Guard:
 		return !tried && rd.getWhole() || rd.watchStatus()
 	case op.Kind == api.Source:
@@ -59,7 +59,7 @@ func (rd *Reading) get() bool {
 // its client may be shown all of it in a form that isn't known, or names its session.
 func (rd *Reading) watchesOne(mode rule.Mode, part bool) bool {
 	op, c := rd.r.Op(), &rd.choice
-	if part && (op.Head || mode == rule.Off || hidesDocument(op) || !hidesRevision(op.Query) && !rd.named()) {
+	if part && (op.Head || mode == rule.Off && !c.open || hidesDocument(op) || !hidesRevision(op.Query) && !rd.named()) {
 		return false
 	}
 	return c.open || mode != rule.Off && (c.rule.Session || c.rule.IfMatch)

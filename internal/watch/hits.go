@@ -15,7 +15,7 @@ import (
 )
 
 // mayWatch reports whether somebody may write what the search finds, as far as that is known: the client names its session, its credentials
-// write in the index, or the rule says that each search is watched.
+// write in the index, or are new there, or the rule says that each search is watched.
 func (rd *Reading) mayWatch(f *searchPlan) bool {
 	client, name := rd.r.Client(), ""
 	if f.size == 0 || !client.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
@@ -30,14 +30,14 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 		switch ru := rd.rules.MatchRequest(a); {
 		case ru != nil && rd.w.Rules.Effective(ru) != rule.Off && ru.Session && ru.AllSearches:
 			return true
-		case ru == nil && name == "": // it may be an alias
+		case name == "" && rd.rules.Elsewhere(a, ru): // it may be an alias
 		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
 			return false
 		}
 	}
 	// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its session
 	// wants it to be exact.
-	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name) && f.size <= smallPage
+	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name, f.size <= smallPage)
 }
 
 // smallPage is how many hits a search of an inferred session may ask for to be watched without a rule that says so. The cost of the numbers

@@ -98,12 +98,12 @@ func New(o Options) *Watcher {
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
 // was refreshed last, and so does a read that needn't be real-time. One that prefers a copy of the shard may get a stale one. A
-// pretty answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no ticket. What
-// they show may be older than what the client's session has in hand: see session.Store.Found.
+// pretty or filtered answer has a document's numbers and texts in another form. Such reads prove nothing of the index, and have no ticket.
+// What they show may be older than what the client's session has in hand: see session.Store.Found.
 func (rd *Reading) begin(exact bool) {
 	rd.client = rd.r.Client()
 	rd.epoch, rd.ticket, rd.began = rd.w.Sessions.Epoch(), 0, rd.w.Now()
-	for _, name := range [...]string{"pretty", "realtime", "preference"} {
+	for _, name := range [...]string{"pretty", "filter_path", "realtime", "preference"} {
 		v, given := uri.Param(rd.r.Op().Query, name)
 		exact = exact && (!given || name == "realtime" && (len(v) == 0 || string(v) == "true"))
 	}
