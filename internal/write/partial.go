@@ -43,7 +43,8 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		}
 		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
-	if passed {
+	_, retries := uri.Param(c.Op.Query, "retry_on_conflict")
+	if passed || retries && (c.viewWithPart == nil || c.Base.Doubtful) { // what can't be merged here is left to the engine, as the client asks
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
