@@ -32,7 +32,9 @@ func (w *weighing) judgeSteps(cs []Candidate) {
 func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	usual := w.findSteps(cs, i, m)
 	h := w.findHabit(cs)
-	usual = max(usual, w.leastMove())
+	if h.odd == 0 { // no step is usual: it is no count
+		usual = max(usual, w.leastMove())
+	}
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
