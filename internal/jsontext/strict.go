@@ -60,7 +60,7 @@ func inWords(err error, text []byte, into reflect.Type) error {
 		names := slices.Sorted(maps.Keys(known))
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			if !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) }) {
-				return errors.New(spelling.NotOneOf(key, names))
+				return errors.New(spelling.NotOneOf(fmt.Sprintf("%.*s", shown, key), names))
 			}
 		}
 	}

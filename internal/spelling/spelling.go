@@ -47,17 +47,13 @@ func unabbreviated(word string, candidates []string) string {
 	return found
 }
 
-// shown is how much of a word NotOneOf repeats, in characters.
-const shown = 64
-
-// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant. It has the beginning of a
-// long word.
+// NotOneOf is the sentence about a word that isn't one of several: what they are, and which was probably meant.
 func NotOneOf(word string, choices []string) string {
 	list := strings.Join(choices, ", ")
 	if near := Nearest(word, choices); near != "" {
-		return fmt.Sprintf("%.*q is not one of %s; did you mean %q?", shown, word, list, near)
+		return fmt.Sprintf("%q is not one of %s; did you mean %q?", word, list, near)
 	}
-	return fmt.Sprintf("%.*q is not one of %s", shown, word, list)
+	return fmt.Sprintf("%q is not one of %s", word, list)
 }
 
 // Distance is the number of edits between two words: insertions, removals, replacements, and swaps of neighbours (optimal string

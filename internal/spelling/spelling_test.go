@@ -29,7 +29,4 @@ func TestALongWordCostsLittle(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { Nearest(long, words) }); n > 0 {
 		t.Errorf("it was compared: %v allocations", n)
 	}
-	if got := NotOneOf(long, words); len(got) > 200 || !strings.HasPrefix(got, `"guardguard`) {
-		t.Errorf("%d bytes: %.100s", len(got), got)
-	}
 }
