@@ -9,7 +9,6 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/glob"
-	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -49,19 +48,18 @@ func (rd *Reading) getFiltered() bool {
 	}
 	defer res.Release()
 	d.readOne(res.Status, res.Payload)
-	body, ok := withoutMembers(res.Payload, added)
 	switch {
 	case res.Status >= 500 || res.Status == http.StatusTooManyRequests: // an engine that has too much to do isn't asked again
 		rd.answer(res, res.Payload)
 		return true
-	case !ok || !d.whole || !d.Numbered:
+	case !d.whole || !d.Numbered:
 		rd.document = Document{Ref: d.Ref, name: d.name} // nothing of the answer, which ends here
 		return false
 	}
 	rd.decide(d.Index)
 	d.watches = rd.choice.rule
 	rd.remember(d)
-	rd.answer(res, body)
+	rd.answer(res, withoutMembers(res.Payload, added)) // what was remembered is no part of the answer any more
 	return true
 }
 
@@ -95,26 +93,4 @@ func revealed(query []byte) (with []byte, added []string) {
 		with = append(append(with, '&'), others...)
 	}
 	return with, added
-}
-
-// withoutMembers is a JSON object without the members of these names, and all other bytes as they stand. It reports false if one of them is
-// the last.
-func withoutMembers(object []byte, names []string) (rest []byte, ok bool) {
-	if len(names) == 0 {
-		return object, true
-	}
-	rest = make([]byte, 0, len(object))
-	from := 0
-	s := jsontext.Scan(object)
-	for s.Next() {
-		if !slices.ContainsFunc(names, s.Named) {
-			continue
-		}
-		if s.Comma < 0 {
-			return nil, false
-		}
-		rest = append(rest, object[from:s.Key]...)
-		from = jsontext.SkipSpace(object, s.Comma+1)
-	}
-	return append(rest, object[from:]...), s.Whole()
 }

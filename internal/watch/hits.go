@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"net/http"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -169,27 +170,33 @@ func (a added) query(query []byte) []byte {
 	return query
 }
 
-// without takes what was added out of a hit, in place, with the white space before it, every other byte kept.
+// without takes what was added out of a hit, in place.
 func (a added) without(hit []byte) []byte {
-	out, from, left := hit[:0], 0, a.members()
-	for s := jsontext.Scan(hit); left > 0 && s.Next(); {
-		switch string(s.Name()) {
-		case "_seq_no", "_primary_term":
-			if !a.numbers {
-				continue
-			}
-		case "_version":
-			if !a.version {
-				continue
-			}
-		default:
+	names := [...]string{"_seq_no", "_primary_term", "_version"}
+	switch {
+	case !a.numbers && !a.version:
+		return hit
+	case !a.numbers:
+		return withoutMembers(hit, names[2:])
+	case !a.version:
+		return withoutMembers(hit, names[:2])
+	}
+	return withoutMembers(hit, names[:])
+}
+
+// withoutMembers takes the members of these names out of a JSON object, in place, with the white space before them, every other byte kept.
+func withoutMembers(object []byte, names []string) []byte {
+	out, from, left := object[:0], 0, len(names)
+	for s := jsontext.Scan(object); left > 0 && s.Next(); {
+		name := s.Name()
+		if !slices.ContainsFunc(names, func(n string) bool { return string(name) == n }) {
 			continue
 		}
 		start, end := s.Key, s.End
-		for start > 0 && jsontext.IsSpace(hit[start-1]) {
+		for start > 0 && jsontext.IsSpace(object[start-1]) {
 			start--
 		}
-		out = append(out, hit[from:max(start, from)]...)
+		out = append(out, object[from:max(start, from)]...)
 		if s.Comma >= 0 {
 			end = s.Comma + 1
 		} else if n := len(out); n > 0 && out[n-1] == ',' {
@@ -198,16 +205,5 @@ func (a added) without(hit []byte) []byte {
 		from = end
 		left--
 	}
-	return append(out, hit[from:]...)
-}
-
-// members is how many members of a hit were added.
-func (a added) members() (n int) {
-	if a.numbers {
-		n += 2
-	}
-	if a.version {
-		n++
-	}
-	return n
+	return append(out, object[from:]...)
 }
