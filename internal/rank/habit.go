@@ -32,7 +32,10 @@ func (w *weighing) judgeSteps(cs []Candidate) {
 func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	usual := w.findSteps(cs, i, m)
 	h := w.findHabit(cs)
-	if h.odd == 0 { // no step is usual: it is no count
+	switch {
+	case !w.sums || m.time:
+		usual = math.Inf(1) // no step is far
+	case h.odd == 0: // no step is usual: it is no count
 		usual = max(usual, w.leastMove())
 	}
 	for k, step := range w.steps {
@@ -44,7 +47,7 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 				v.idle += price
 			}
 			v.price += price
-			if far := math.Abs(step) / usual; w.sums && !m.time && far > freeStep {
+			if far := math.Abs(step) / usual; far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))
 			}
 		}

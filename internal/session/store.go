@@ -32,7 +32,7 @@ type Store struct {
 	*contents
 	dryRun bool                              // see Glance
 	on     func(base []byte) ([]byte, error) // see ForPart
-	sums   bool                              // see Summing
+	sums   bool                              // see Under
 }
 
 type contents struct {
@@ -105,9 +105,12 @@ func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
 	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums}
 }
 
-// Summing returns the same store for writes under a rule that adds numbers up.
-func (s *Store) Summing() *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: true}
+// Under returns the same store for writes under a rule. sums says that the rule adds numbers up.
+func (s *Store) Under(sums bool) *Store {
+	if s.sums == sums {
+		return s
+	}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: sums}
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

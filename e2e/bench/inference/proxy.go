@@ -89,7 +89,7 @@ func (x *proxy) restart(c *Config) {
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
 		Notes:  c.notes,
-	})
+	}).Under(slices.ContainsFunc(x.rules, func(r merge.PathRule) bool { return r.Strategy == merge.Sum }))
 	x.store.Wrote(session.Credentials{}, ref.Index)
 }
 
@@ -204,9 +204,6 @@ func (r *request) take(p *process) (session.Base, bool) {
 	for {
 		r.slept = false
 		store := x.store
-		if slices.ContainsFunc(x.rules, func(r merge.PathRule) bool { return r.Strategy == merge.Sum }) {
-			store = store.Summing()
-		}
 		if r.part {
 			store = store.ForPart(r.on)
 		}
