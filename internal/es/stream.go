@@ -40,7 +40,12 @@ func (c *Client) ofStream(ctx context.Context, caller Caller, name string, all [
 	} else if name != all[0].Name && name != stream { // an alias, of whose filter the engine says nothing here
 		last.Narrow, last.Wide = true, stream
 	}
-	last.Aliases = append(last.Aliases, aliases.names(stream)...)
+	own := last.Aliases
+	for _, alias := range aliases.names(stream) {
+		if !slices.Contains(own, alias) {
+			last.Aliases = append(last.Aliases, alias)
+		}
+	}
 	return last, nil
 }
 

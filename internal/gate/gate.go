@@ -117,11 +117,14 @@ func ReadsPath(r *rule.Rule) bool { return r.Locks != nil && r.Locks.Field != ni
 // index's own, that of the data stream that it backs, and the aliases, as far as they are known.
 func (w *Write) namesOfIndex() []string {
 	names := append(make([]string, 0, 3+len(w.Index.Aliases)), w.Name)
-	for _, more := range [2][]string{{w.Doc.Index, w.Index.DataStream}, w.Index.Aliases} {
-		for _, name := range more {
-			if name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	for _, name := range [2]string{w.Doc.Index, w.Index.DataStream} {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for own, i := len(names), 0; i < len(w.Index.Aliases); i++ { // of which there may be thousands, each once
+		if alias := w.Index.Aliases[i]; !slices.Contains(names[:own], alias) {
+			names = append(names, alias)
 		}
 	}
 	return names
