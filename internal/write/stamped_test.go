@@ -157,6 +157,24 @@ func TestAStampsUpdateIsMerged(t *testing.T) {
 	}
 }
 
+// A stamp is a guard, and the engine takes none beside retries of its own.
+func TestAStampTakesThePlaceOfTheEnginesRetries(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {stamp: _rev}, update: engine}\n")
+	w.put("1", `{"n":10}`)
+	me := w.client("me")
+	_, s := me.served("1", 1)
+	sent := w.bodies()
+	has(t, me.carry("POST", "/shop/_update/1?retry_on_conflict=3", `{"doc":{"n":11}}`, s), 200, "guarded;attempts=1;base=stamp")
+	w.put("1", `{"n":20}`)
+	has(t, me.carry("POST", "/shop/_update/1?retry_on_conflict=3", `{"doc":{"n":12}}`, s), 409, "guarded;attempts=1;base=stamp")
+	same(t, w.stored("1"), `{"n":20}`)
+	for _, got := range documents(*sent) {
+		if strings.Contains(got, "retry_on_conflict") {
+			t.Errorf("sent %q", got)
+		}
+	}
+}
+
 // An _update of the whole document doesn't put the old values back of what others changed before its copy was last saved.
 func TestAStampsUpdateAfterAMergeKeepsOthersChanges(t *testing.T) {
 	w := newWorld(t, stampRule)
