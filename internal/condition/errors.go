@@ -36,12 +36,32 @@ func plainly(reason string) string {
 	if strings.HasSuffix(reason, "mismatched input '<EOF>'") {
 		return "Syntax error: the expression ends before it is complete"
 	}
+	if m := unrecognized.FindStringSubmatch(reason); m != nil {
+		return reason + "; " + asTyped(m[1])
+	}
 	for _, h := range hints {
 		if strings.Contains(reason, h.in) && !strings.Contains(reason, "did you mean") {
 			return reason + "; " + h.says
 		}
 	}
 	return reason
+}
+
+// unrecognized is a sign beyond ASCII, which word processors and web pages put in the place of the one that was typed.
+var unrecognized = regexp.MustCompile(`token recognition error at: '([^\x00-\x7f])`)
+
+// asTyped says what to write for such a sign.
+func asTyped(sign string) string {
+	for _, t := range []struct{ signs, says string }{
+		{"“”„‟«»‘’‚‛", `quotes are " or '`},
+		{"–—−‐‑", "the minus is -"},
+		{"≤", "write <="}, {"≥", "write >="}, {"≠", "write !="}, {"×", "write *"}, {"÷", "write /"}, {"∧", "write &&"}, {"∨", "write ||"}, {"¬", "write !"},
+	} {
+		if strings.Contains(t.signs, sign) {
+			return t.says
+		}
+	}
+	return fmt.Sprintf("the character %U belongs in quotes", []rune(sign)[0])
 }
 
 // hints are for what people write who know another language, by what the parser says of it.
