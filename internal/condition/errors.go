@@ -55,7 +55,8 @@ func asTyped(sign string) string {
 	for _, t := range []struct{ signs, says string }{
 		{"“”„‟«»‘’‚‛", `quotes are " or '`},
 		{"–—−‐‑", "the minus is -"},
-		{"≤", "write <="}, {"≥", "write >="}, {"≠", "write !="}, {"×", "write *"}, {"÷", "write /"}, {"∧", "write &&"}, {"∨", "write ||"}, {"¬", "write !"},
+		{"≤", "write <="}, {"≥", "write >="}, {"≠", "write !="}, {"×", "write *"}, {"÷", "write /"},
+		{"∧", "write &&"}, {"∨", "write ||"}, {"¬", "write !"},
 	} {
 		if strings.Contains(t.signs, sign) {
 			return t.says
@@ -80,6 +81,7 @@ var hints = []struct{ in, says string }{
 	{"undeclared reference to 'request", "of a request there are method, op, index, id, routing, user, time and headers"},
 	{"undeclared reference to 'None'", "write null"},
 	{"undeclared reference to 'now'", "the time is request.time"},
+	{"undeclared reference to 'len", "the length is size(x)"},
 	{"undeclared reference to 'double'", "numbers are compared exactly, without it"},
 	{"undeclared reference to", "there are incoming, current, base, candidate and request"},
 	{"invalid argument to has()", "has() asks for a field, as in has(candidate.stock)"},

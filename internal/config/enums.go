@@ -205,7 +205,9 @@ func (Mode) meant(word string) string {
 }
 
 func (Op) meant(word string) string {
-	return map[string]string{"put": "index", "post": "index", "write": "index", "insert": "create", "upsert": "update", "remove": "delete"}[word]
+	return map[string]string{
+		"put": "index", "post": "index", "write": "index", "insert": "create", "upsert": "update", "remove": "delete",
+	}[word]
 }
 
 // notOneOf is the sentence about a word that is no value of an enumeration.

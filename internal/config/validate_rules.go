@@ -141,7 +141,8 @@ func (v *validator) base(b *Base, key string) {
 	case b.Unknown == UnknownReject:
 		v.warn(key+".from", "with no source and unknown: reject, only writes with a guard of the client's own are taken")
 	case b.Unknown == UnknownPass:
-		v.warn(key+".from", "with no source and unknown: pass, no document that a client sends whole is guarded; leave the key out for the usual sources")
+		v.warn(key+".from", "with no source and unknown: pass, no document that a client sends whole is guarded; "+
+			"leave the key out for the usual sources")
 	}
 }
 
