@@ -170,6 +170,9 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	if name == "tests" && path == "" && !d.other {
 		return `unknown key "tests"; tests of rules stand in files of their own, which optimist test --config FILE runs`
 	}
+	if glued.MatchString(name) {
+		return noColon
+	}
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
 	}
@@ -284,7 +287,7 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 }
 
 // variable is what shells and other programs put a variable's value for.
-var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
+var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}|^\$[A-Z_][A-Z0-9_]*$`)
 
 // expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data.
 func (d *decoder) expandable(n *yaml.Node, path string) bool {
