@@ -64,7 +64,7 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	resp, err := a.nodes.Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/"), Own: true, Repeatable: true})
 	if err != nil {
 		a.greeted.Store(true)
-		if ctx.Err() == nil {
+		if !errors.Is(ctx.Err(), context.Canceled) { // as at the end of the process
 			a.log.Warn("the engine doesn't answer; it will be tried again", obs.KeyError, err.Error())
 		}
 		return false
