@@ -79,6 +79,8 @@ type Server struct {
 	wg        sync.WaitGroup // all goroutines of the Server
 	rejecting chan struct{}  // a place for each client that is being rejected
 
+	unaccepted obs.Seldom // connections that the system didn't give
+
 	mu        sync.Mutex
 	conns     []*conn
 	listeners map[net.Listener]bool
@@ -139,7 +141,9 @@ func (s *Server) Serve(ln net.Listener) error {
 		default:
 			// Out of file descriptors, mostly: some become free when requests end.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.log.Warn("accept failed", obs.KeyError, err.Error(), slog.Duration("pause", pause))
+			if n, tell := s.unaccepted.Count(); tell {
+				s.log.Warn("accept failed", obs.KeyCount, n, obs.KeyError, err.Error(), slog.Duration("pause", pause))
+			}
 			select {
 			case <-time.After(pause):
 			case <-s.ctx.Done():

@@ -64,7 +64,7 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		return nil, usageError("optimist %s: %v", c.command, err)
 	}
 	scheme, transport := "http://", &http.Transport{DisableKeepAlives: true}
-	if secure || c.where.AdminCAFile != "" || c.where.AdminCertFile != "" {
+	if secure || c.where.AdminCAFile != "" || c.where.AdminCertFile != "" || c.where.AdminKeyFile != "" {
 		scheme = "https://"
 		if transport.TLSClientConfig, err = c.where.tls(given); err != nil {
 			return nil, usageError("optimist %s: %v", c.command, err)
@@ -137,7 +137,10 @@ func (f *adminFlag) tls(addr string) (*tls.Config, error) {
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		conf.ServerName = host
 	}
-	if f.AdminCertFile != "" || f.AdminKeyFile != "" {
+	if (f.AdminCertFile == "") != (f.AdminKeyFile == "") {
+		return nil, errors.New("--admin-cert-file and --admin-key-file belong together, and one of them is missing")
+	}
+	if f.AdminCertFile != "" {
 		pair, err := tls.LoadX509KeyPair(f.AdminCertFile, f.AdminKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("--admin-cert-file and --admin-key-file: %w", err)

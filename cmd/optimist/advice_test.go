@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -57,6 +58,20 @@ func TestMistakesAboutTLSAreNamed(t *testing.T) {
 	} {
 		if _, stdout, stderr := invoke(t, args...); strings.Contains(stdout+stderr, "TLS") {
 			t.Errorf("%s: nobody listens, and TLS is blamed:\n%s%s", name, stdout, stderr)
+		}
+	}
+}
+
+// TestANodeThatIsNoEngineIsNotSaidToBeOne: a port that speaks TLS answers 400 to plain HTTP, and any web server answers something.
+func TestANodeThatIsNoEngineIsNotSaidToBeOne(t *testing.T) {
+	secure, web := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	t.Cleanup(web.Close)
+	for name, url := range map[string]string{"TLS": strings.Replace(secure.URL, "https", "http", 1), "web": web.URL} {
+		r := serveFor(t, url, "")
+		r.log.Wait(t, `level=WARN msg="the node answers GET / not as an engine does`)
+		if r.log.Contains("the engine answers") {
+			t.Errorf("%s: it is said to be one", name)
 		}
 	}
 }

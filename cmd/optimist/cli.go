@@ -33,8 +33,9 @@ func usageError(format string, args ...any) error {
 
 // process is what each command gets: when to end, and where to print.
 type process struct {
-	ctx            context.Context // ends when the program is to end
-	stdout, stderr io.Writer
+	ctx    context.Context // ends when the program is to end
+	stdout *output
+	stderr io.Writer
 }
 
 // asFlags rewrites what users type for help and version in other programs: "help", "help serve", "--version", or nothing at all.

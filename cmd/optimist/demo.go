@@ -53,7 +53,7 @@ func (c *demoCmd) Run(p *process) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	return demo.Run(ctx, demo.Options{
-		Optimist: p.optimist, Upstream: c.Upstream, Once: c.Once, Workers: c.Workers, Rounds: c.Rounds, Terminal: terminal(p.stdout),
+		Optimist: p.optimist, Upstream: c.Upstream, Once: c.Once, Workers: c.Workers, Rounds: c.Rounds, Terminal: terminal(p.stdout.Writer),
 	}, &endingWriter{p.stdout, end})
 }
 

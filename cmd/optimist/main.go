@@ -66,7 +66,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	for _, warning := range misspelt(os.Environ(), parser.Model) {
 		fmt.Fprintln(stderr, warning)
 	}
-	err = parsed.Run(&process{ctx, stdout, stderr})
+	p := &process{ctx, &output{Writer: stdout}, stderr}
+	err = parsed.Run(p)
+	if failed := p.stdout.failure(); failed != nil { // whatever else became of the command
+		err = failed
+	}
+	return ended(stderr, err)
+}
+
+// ended tells how a command ended, and returns the exit status.
+func ended(stderr io.Writer, err error) int {
 	var exit *exitError
 	switch {
 	case err == nil:

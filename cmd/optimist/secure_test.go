@@ -51,6 +51,8 @@ func TestCommandsUseTokenAndCertificate(t *testing.T) {
 		"neither":               {nil, "this needs the token of admin_token_file", false},
 		"another token":         {[]string{"--admin-token-file", writeFile(t, "other", "another-operators-token")}, "this needs the token", false},
 		"another's certificate": {[]string{"--admin-cert-file", stranger, "--admin-key-file", strangerKey}, "no optimist answers", false},
+		"half of a certificate": {[]string{"--admin-cert-file", operator}, "belong together", false},
+		"the other half":        {[]string{"--admin-key-file", operatorKey}, "belong together", false},
 		"no such token":         {[]string{"--admin-token-file", token + ".missing"}, "--admin-token-file", false},
 		"no such authority":     {[]string{"--admin-ca-file", token}, "there is no certificate in", false},
 		"another authority":     {[]string{"--admin-ca-file", others.File, "--admin-token-file", token}, "certificate", false},

@@ -156,6 +156,48 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestAFileBehindALinkIsReadAgain: whether what the link stands for is changed, or the link is turned, or a link on the way.
+func TestAFileBehindALinkIsReadAgain(t *testing.T) {
+	r := serveFor(t, "", "mode: guard\n")
+	put := func(name, content string) string {
+		t.Helper()
+		file := filepath.Join(filepath.Dir(r.file), name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	turn := func(link, to string) {
+		t.Helper()
+		if err := os.Symlink(to, link+".next"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(link+".next", link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	current := filepath.Join(filepath.Dir(r.file), "current")
+	put("1/optimist.yaml", "rules: [{name: a}, {name: b}]\n")
+	turn(current, "1")
+	turn(r.file, "current/optimist.yaml")
+	r.log.Wait(t, "configuration reloaded.*rules=2")
+	put("1/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}]\n")
+	r.log.Wait(t, "configuration reloaded.*rules=3")
+	put("2/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}, {name: d}]\n")
+	turn(current, "2")
+	r.log.Wait(t, "configuration reloaded.*rules=4")
+	put("2/optimist.yaml", "rules: [{name: a}]\n")
+	r.log.Wait(t, "configuration reloaded.*rules=1")
+	elsewhere := put("3/x/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}]\n")
+	turn(r.file, elsewhere)
+	r.log.Wait(t, "configuration reloaded.*rules=5")
+	put("3/x/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}]\n")
+	r.log.Wait(t, "configuration reloaded.*rules=6")
+}
+
 // TestAHalfWrittenFileTakesNoRulesAway: who empties the file, or writes it bit by bit, has switched no rule off.
 func TestAHalfWrittenFileTakesNoRulesAway(t *testing.T) {
 	r := serveFor(t, "", "rules: [{name: shop, match: {index: [shop]}, locks: enforce}, {name: rest}]\n")

@@ -29,7 +29,10 @@ func (a *Access) vouches(ctx *fasthttp.RequestCtx) bool {
 
 // refuse answers a request that nobody vouches for.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx) {
-	s.o.Log.Warn("admin listener: request without token refused", obs.KeyPath, string(ctx.Path()), obs.KeyClient, ctx.RemoteAddr().String())
+	if n, tell := s.refused.Count(); tell {
+		s.o.Log.Warn("admin listener: request without token refused", obs.KeyCount, n, obs.KeyPath, string(ctx.Path()), obs.KeyClient,
+			ctx.RemoteAddr().String())
+	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
 	fail(ctx, fasthttp.StatusUnauthorized, "unauthorized",
 		"this needs the token of admin_token_file (Authorization: Bearer …; --admin-token-file), or a certificate of admin_tls.client_ca_file")

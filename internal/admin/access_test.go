@@ -52,6 +52,9 @@ func TestTokenIsAskedForEverywhereButForHealthAndReadiness(t *testing.T) {
 	if s.sw.Mode() != rule.Guard {
 		t.Error("somebody without the token changed the mode")
 	}
+	if n := strings.Count(s.log.String(), "without token refused"); n != 1 {
+		t.Errorf("%d lines in the log: who has no token can fill a disk", n)
+	}
 	for _, path := range []string{"/_optimist/health", "/_optimist/ready"} {
 		status, body := s.do(t, "GET", path, "")
 		if status == 401 || strings.Contains(body, "es1") || strings.Contains(body, "guard") {

@@ -124,8 +124,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	if !read || e.guarded {
 		if reason := s.foreign(ctx, !read); reason != "" {
-			s.o.Log.Warn("admin listener: request of another site refused", obs.KeyPath, string(ctx.Path()), obs.KeyReason, reason,
-				obs.KeyClient, ctx.RemoteAddr().String())
+			if n, tell := s.strange.Count(); tell {
+				s.o.Log.Warn("admin listener: request of another site refused", obs.KeyCount, n, obs.KeyPath, string(ctx.Path()),
+					obs.KeyReason, reason, obs.KeyClient, ctx.RemoteAddr().String())
+			}
 			fail(ctx, fasthttp.StatusForbidden, "foreign_request", reason)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"optimist/internal/enginetest"
 	"optimist/internal/obs"
 	"optimist/internal/rule"
 )
@@ -28,6 +30,7 @@ type served struct {
 	changed  atomic.Int32
 	client   *http.Client
 	server   *Server
+	log      *enginetest.Log
 }
 
 func serve(t *testing.T, hosts ...string) *served {
@@ -38,8 +41,9 @@ func serve(t *testing.T, hosts ...string) *served {
 // serveFor is serve for those whom access lets in, with TLS unless conf is nil.
 func serveFor(t *testing.T, access Access, conf *tls.Config, hosts ...string) *served {
 	t.Helper()
-	s := &served{sw: rule.NewSwitch(rule.Guard, nil)}
+	s := &served{sw: rule.NewSwitch(rule.Guard, nil), log: new(enginetest.Log)}
 	server := New(Options{
+		Log:     slog.New(slog.NewTextHandler(s.log, nil)),
 		Build:   obs.Build{Version: "1.2.3", Revision: "abc", Go: "go1.26"},
 		Metrics: obs.NewMetrics(obs.Build{}).Gatherer(),
 		Switch:  s.sw,

@@ -63,6 +63,8 @@ type Server struct {
 	profiles fasthttp.RequestHandler
 	started  time.Time
 	hosts    map[string]bool
+	refused  obs.Seldom // requests without a token
+	strange  obs.Seldom // requests of other sites
 }
 
 // Letters answers a request for dead letters. path is what stands behind their path; authorization is for replays.

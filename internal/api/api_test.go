@@ -164,6 +164,19 @@ func TestEndpointsOfTheTypeAreNoDocumentsWhereThereAreTypes(t *testing.T) {
 	}
 }
 
+// TestAPatchOfADocumentWithATypeIsForTheEngineWithoutTypes, which says that it has no such path, and names the client's method.
+func TestAPatchOfADocumentWithATypeIsForTheEngineWithoutTypes(t *testing.T) {
+	for _, line := range [][2]string{{"PATCH", "/shop/t/1"}, {"POST", "/shop/t/1/_patch"}} {
+		for types, want := range map[Types]Kind{TypesUnknown: Patch, HasTypes: Patch, NoTypes: Other} {
+			var op Op
+			Parse([]byte(line[0]), []byte(line[1]), &op)
+			if op.Settle([]byte(line[0]), types); op.Kind != want {
+				t.Errorf("%v, types %d: %v, want %v", line, types, op.Kind, want)
+			}
+		}
+	}
+}
+
 func TestFragmentsAreSeen(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/shop/_doc/1": false, "/shop/_doc/1%23": false, "/shop/_doc/1#": true, "/shop/_doc/1?routing=a#b": true, "/shop#/_doc/1": true,

@@ -84,7 +84,8 @@ type App struct {
 	adminPlace  net.Listener // nil if switched off
 	access      admin.Access
 	draining    atomic.Bool
-	overloads   overloads
+	overloads   obs.Seldom                    // requests that found no memory
+	lost        obs.Seldom                    // writes that became no dead letters
 	writes      atomic.Pointer[write.Service] // nil: it isn't there yet
 	greeted     atomic.Bool                   // the first question to the engine has its answer, or none
 	ctx         context.Context

@@ -1,14 +1,32 @@
 package app
 
 import (
+	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"optimist/internal/config"
 	"optimist/internal/enginetest"
 	"optimist/internal/es"
 )
+
+// TestAnEngineThatAnswersNothingIsTold: it takes connections, as one whose process is stopped does.
+func TestAnEngineThatAnswersNothingIsTold(t *testing.T) {
+	engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+		<-r.Context().Done()
+		return true
+	})
+	log := &enginetest.Log{}
+	a := runningWith(t, Options{Config: configured(t, "", engine), Settled: true, Log: slog.New(slog.NewTextHandler(log, nil))})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if a.greetOnce(ctx); !log.Contains("the engine doesn't answer; it will be tried again") {
+		t.Errorf("the log says\n%s", log)
+	}
+}
 
 // TestAnotherOptimistInPlaceOfTheEngineIsTold: both carry out the steps of their rules, so that a counter counts twice.
 func TestAnotherOptimistInPlaceOfTheEngineIsTold(t *testing.T) {

@@ -64,7 +64,7 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	resp, err := a.nodes.Do(ctx, &upstream.Request{Method: "GET", Target: []byte("/"), Own: true, Repeatable: true})
 	if err != nil {
 		a.greeted.Store(true)
-		if ctx.Err() == nil {
+		if !errors.Is(ctx.Err(), context.Canceled) { // as at the end of the process
 			a.log.Warn("the engine doesn't answer; it will be tried again", obs.KeyError, err.Error())
 		}
 		return false
@@ -77,8 +77,13 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 		return true // the upstream's hook has logged it
 	}
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
-	a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
-		obs.KeyVersion, v[1].String(), "cluster", v[2].String())
+	if v[1].Exists() || resp.Status == 401 || resp.Status == 403 {
+		a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
+			obs.KeyVersion, v[1].String(), "cluster", v[2].String())
+	} else {
+		a.log.Warn("the node answers GET / not as an engine does; perhaps upstream.urls names another server, or the port speaks TLS "+
+			"(https://, and not http://). optimist doctor looks further", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status)
+	}
 	if another, _ := es.IsOptimist(ctx, a.nodes, resp.Node); another { // whatever else becomes of the question, clients find out
 		a.log.Warn("the upstream is another optimist: both carry out the steps of their rules, the second one takes all clients for one, and if "+
 			"it sends its requests back here, they go round. Name the engine in upstream.urls", obs.KeyNode, resp.Node)

@@ -23,6 +23,7 @@ import (
 	"optimist/internal/client"
 	"optimist/internal/config"
 	"optimist/internal/deadletter"
+	"optimist/internal/hook"
 	"optimist/internal/intercept"
 	"optimist/internal/obs"
 	"optimist/internal/respond"
@@ -163,6 +164,8 @@ func kafkaLogin(k *config.Kafka) (sasl.Mechanism, error) {
 type letterbox struct {
 	desk     *deadletter.Desk
 	identity client.Identity // says by which fields a request means a tenant
+	// lost is called with a letter that couldn't be kept, and why.
+	lost hook.Func2[*deadletter.Letter, error]
 }
 
 // Keep implements undeliverable.Letters.
@@ -183,7 +186,19 @@ func (b letterbox) Keep(ctx context.Context, u *undeliverable.Letter) (string, e
 			l.Base.Stored = g.Stored
 		}
 	}
-	return b.desk.Keep(ctx, l)
+	id, err := b.desk.Keep(ctx, l)
+	if err != nil {
+		b.lost.Call(l, err)
+	}
+	return id, err
+}
+
+// noLetter tells of a write that became no dead letter. While a disk is full, that may be every write.
+func (a *App) noLetter(l *deadletter.Letter, err error) {
+	if n, tell := a.lost.Count(); tell {
+		a.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", obs.KeyCount, n, "rule", l.Rule,
+			obs.KeyReason, l.Reason, obs.KeyError, err.Error())
+	}
 }
 
 // targetOf is the request's target without secrets.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -398,5 +399,27 @@ func TestALetterHasNoSecretsOfTheRequest(t *testing.T) {
 	box := letterbox{identity: client.Identity{Fields: fieldNames(&config.Identity{Fields: []string{"X-Env", "X-Shop-Token"}})}}
 	if got := box.fields(u); len(got) != 2 || got[0][0] != "X-Env" || got[1][0] != "Content-Type" {
 		t.Errorf("the fields are %v", got)
+	}
+}
+
+// TestALetterThatIsNotKeptFloodsNoLog: on a full disk, that may be every write.
+func TestALetterThatIsNotKeptFloodsNoLog(t *testing.T) {
+	engine, busy, _ := busyEngine(t)
+	busy.Store(true)
+	c, log := configured(t, strings.Replace(letterRules, "max_attempts: 3", "max_attempts: 1", 1), engine), new(enginetest.Log)
+	a, err := New(Options{Config: c, Rules: compiled(t, c), Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	a.Serve()
+	w := &world{t: t, direct: engine, app: a, proxied: a.URL()}
+	for range 20 {
+		if a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":1}`); a.Status != 429 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if n := strings.Count(log.String(), "nor kept as a dead letter"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log)
 	}
 }

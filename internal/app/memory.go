@@ -1,9 +1,6 @@
 package app
 
 import (
-	"sync"
-	"time"
-
 	"optimist/internal/budget"
 	"optimist/internal/config"
 	"optimist/internal/obs"
@@ -33,28 +30,10 @@ func (a *App) MemoryOfAll() int64 {
 	return a.budget.Limit() + c.Sessions.Memory.Bytes() + int64(c.Limits.MaxConnections)*ofConnection + ofProgram
 }
 
-// overloads are the requests that found no memory since the log last said so.
-type overloads struct {
-	mu     sync.Mutex
-	count  int
-	logged time.Time
-}
-
-// overloadedEvery is how long the log is silent about them.
-const overloadedEvery = 10 * time.Second
-
 // overloaded counts a request that found no memory. The log tells of the first at once, and then of how many there were.
 func (a *App) overloaded(o budget.Owner) {
 	a.metrics.MemoryRefused(o.Anonymous())
-	l := &a.overloads
-	l.mu.Lock()
-	l.count++
-	count, late := l.count, time.Since(l.logged) >= overloadedEvery
-	if late {
-		l.count, l.logged = 0, time.Now()
-	}
-	l.mu.Unlock()
-	if late {
+	if count, tell := a.overloads.Count(); tell {
 		a.log.Warn("requests find no memory: writes get a 503, reads aren't remembered (limits.memory)", obs.KeyCount, count,
 			obs.KeyClient, o.Address.String(), "taken", a.budget.Used(), "limit", a.budget.Limit())
 	}

@@ -103,10 +103,10 @@ func (a *App) openSessions(c *config.Config) error {
 	a.questions = engine
 	carrier := a.carrier(&c.Upstream)
 	writes = write.New(write.Options{
-		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(), Log: a.log,
+		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(),
 		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
 		Locks:   a.writeLocks(c),
-		Letters: letterbox{a.letters, readIdentity(&c.Sessions, &c.Identity)},
+		Letters: letterbox{a.letters, readIdentity(&c.Sessions, &c.Identity), a.noLetter},
 	})
 	a.writes.Store(writes)
 	var keys *idempotency.Store

@@ -42,6 +42,7 @@ type Program struct {
 	readCurrent bool
 	readBase    bool
 	readResult  bool
+	unasked     string
 }
 
 var _ edit.Condition = (*Program)(nil)
@@ -70,7 +71,7 @@ func Compile(expr string) (*Program, error) {
 	if err != nil {
 		return nil, &CompileError{Line: 1, Column: 1, Reason: err.Error()}
 	}
-	p := &Program{source: expr, program: program}
+	p := &Program{source: expr, program: program, unasked: unasked(checked.NativeRep().Expr())}
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.IdentKind {
 			p.readCurrent = p.readCurrent || e.AsIdent() == "current"
@@ -133,6 +134,10 @@ func (p *Program) ReadsBase() bool { return p.readBase }
 
 // ReadsCandidate reports whether the expression refers to what would be stored so far.
 func (p *Program) ReadsCandidate() bool { return p.readResult }
+
+// Unasked is a field that the expression takes for granted, as candidate.stock, or "": an expression about a document without it is neither
+// true nor false.
+func (p *Program) Unasked() string { return p.unasked }
 
 // String is the expression.
 func (p *Program) String() string { return p.source }

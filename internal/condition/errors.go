@@ -36,12 +36,33 @@ func plainly(reason string) string {
 	if strings.HasSuffix(reason, "mismatched input '<EOF>'") {
 		return "Syntax error: the expression ends before it is complete"
 	}
+	if m := unrecognized.FindStringSubmatch(reason); m != nil {
+		return reason + "; " + asTyped(m[1])
+	}
 	for _, h := range hints {
 		if strings.Contains(reason, h.in) && !strings.Contains(reason, "did you mean") {
 			return reason + "; " + h.says
 		}
 	}
 	return reason
+}
+
+// unrecognized is a sign beyond ASCII, which word processors and web pages put in the place of the one that was typed.
+var unrecognized = regexp.MustCompile(`token recognition error at: '([^\x00-\x7f])`)
+
+// asTyped says what to write for such a sign.
+func asTyped(sign string) string {
+	for _, t := range []struct{ signs, says string }{
+		{"“”„‟«»‘’‚‛", `quotes are " or '`},
+		{"–—−‐‑", "the minus is -"},
+		{"≤", "write <="}, {"≥", "write >="}, {"≠", "write !="}, {"×", "write *"}, {"÷", "write /"},
+		{"∧", "write &&"}, {"∨", "write ||"}, {"¬", "write !"},
+	} {
+		if strings.Contains(t.signs, sign) {
+			return t.says
+		}
+	}
+	return fmt.Sprintf("the character %U belongs in quotes", []rune(sign)[0])
 }
 
 // hints are for what people write who know another language, by what the parser says of it.
@@ -60,6 +81,7 @@ var hints = []struct{ in, says string }{
 	{"undeclared reference to 'request", "of a request there are method, op, index, id, routing, user, time and headers"},
 	{"undeclared reference to 'None'", "write null"},
 	{"undeclared reference to 'now'", "the time is request.time"},
+	{"undeclared reference to 'len", "the length is size(x)"},
 	{"undeclared reference to 'double'", "numbers are compared exactly, without it"},
 	{"undeclared reference to", "there are incoming, current, base, candidate and request"},
 	{"invalid argument to has()", "has() asks for a field, as in has(candidate.stock)"},

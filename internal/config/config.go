@@ -26,7 +26,7 @@ type Config struct {
 	// Listen is the address of the data port. Applications send their requests to it instead of to the engine. Default
 	// 127.0.0.1:9280: only this machine can reach it. `:9280` is every interface. Danger: optimist checks no
 	// credentials, it forwards them. Everybody who reaches this port can do what the engine allows.
-	Listen string `json:"listen"`
+	Listen string `json:"listen" like:"host and port, as in 127.0.0.1:9280 or :9280"`
 
 	// ListenTLS is for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
 	// machines cross the network in clear text, and the log says so at start.
@@ -36,7 +36,7 @@ type Config struct {
 	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: everybody who may use it can switch
 	// guarding off. On a loopback address it asks for no credentials. On any other address optimist starts only with
 	// `admin_token_file` or `admin_tls.client_ca_file`.
-	Admin string `json:"admin"`
+	Admin string `json:"admin" like:"host and port, as in 127.0.0.1:9281; \"\" for no listener"`
 
 	// AdminTLS is for the admin listener. With a client_ca_file, clients with such a certificate need no token.
 	AdminTLS AdminTLS `json:"admin_tls"`
@@ -285,7 +285,7 @@ type Sniffing struct {
 	Answer SniffAnswer `json:"answer"`
 
 	// Advertise is the host:port in the answer. Default: the one that the client itself used, from its Host header.
-	Advertise string `json:"advertise"`
+	Advertise string `json:"advertise" like:"host and port, as in search.example:9280"`
 }
 
 // Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.

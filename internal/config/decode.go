@@ -81,8 +81,12 @@ func (d *decoder) resolve(n *yaml.Node, path string) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if n.Style&yaml.TaggedStyle != 0 || n.Tag == "!" {
-		d.fail(n, path, "tags (%s) are not read here", n.Tag)
+	if isTagged(n) {
+		hint := ""
+		if len(n.Tag) > 1 && n.Tag[1] != '!' {
+			hint = "; a text that begins with ! needs quotes"
+		}
+		d.fail(n, path, "tags (%s) are not read here%s", n.Tag, hint)
 		return nil
 	}
 	return n
@@ -150,6 +154,10 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		}
 		sub := join(path, e.name)
 		d.mark(sub, e.key, e.value)
+		if like := f.Tag.Get("like"); like != "" && isOther(e.value) {
+			d.fail(e.value, sub, "want %s; found %s", like, kindOf(e.value))
+			continue
+		}
 		d.decode(e.value, v.FieldByIndex(f.Index), sub)
 		d.bounds(e.value, v.FieldByIndex(f.Index), f.Tag, sub)
 	}
@@ -161,6 +169,9 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	}
 	if name == "tests" && path == "" && !d.other {
 		return `unknown key "tests"; tests of rules stand in files of their own, which optimist test --config FILE runs`
+	}
+	if glued.MatchString(name) {
+		return noColon
 	}
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
@@ -240,7 +251,7 @@ func (d *decoder) enum(n *yaml.Node, v reflect.Value, choices []string, path str
 		d.fail(n, path, "want one of %s; found %s", strings.Join(choices, ", "), kindOf(n))
 	case d.expandable(n, path):
 	case !slices.Contains(choices, n.Value):
-		d.fail(n, path, "%s", spelling.NotOneOf(n.Value, choices))
+		d.fail(n, path, "%s", notOneOf(v.Interface().(enum), n.Value))
 	default:
 		v.SetString(n.Value)
 	}
@@ -276,7 +287,7 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 }
 
 // variable is what shells and other programs put a variable's value for.
-var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
+var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}|^\$[A-Z_][A-Z0-9_]*$`)
 
 // expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data.
 func (d *decoder) expandable(n *yaml.Node, path string) bool {
@@ -294,6 +305,13 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 // isText reports whether n is a text: of what looks like a date, too, since no key takes dates.
 func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")
+}
+
+func isTagged(n *yaml.Node) bool { return n.Style&yaml.TaggedStyle != 0 || n.Tag == "!" }
+
+// isOther reports whether n is one value, and neither a text nor nothing.
+func isOther(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && !isText(n) && !isNull(n) && !isTagged(n)
 }
 
 // kindOf names what was found, in the words that users have for it.

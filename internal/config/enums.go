@@ -2,7 +2,9 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"optimist/internal/spelling"
 )
@@ -189,11 +191,35 @@ func ParseMode(s string) (Mode, error) {
 	if slices.Contains(Mode("").choices(), s) {
 		return Mode(s), nil
 	}
-	return "", errors.New(spelling.NotOneOf(s, Mode("").choices()))
+	return "", errors.New(notOneOf(Mode(""), s))
 }
 
 // enum is a string type with a closed set of values.
 type enum interface{ choices() []string }
+
+// synonyms are the words that people write for a value, and that aren't like it.
+type synonyms interface{ meant(word string) string }
+
+func (Mode) meant(word string) string {
+	return map[string]string{"on": "guard", "true": "guard", "enabled": "guard", "false": "off", "disabled": "off"}[word]
+}
+
+func (Op) meant(word string) string {
+	return map[string]string{
+		"put": "index", "post": "index", "write": "index", "insert": "create", "upsert": "update", "remove": "delete",
+	}[word]
+}
+
+// notOneOf is the sentence about a word that is no value of an enumeration.
+func notOneOf(e enum, word string) string {
+	text := spelling.NotOneOf(word, e.choices())
+	if s, ok := e.(synonyms); ok {
+		if meant := s.meant(strings.ToLower(word)); meant != "" && !strings.Contains(text, "did you mean") {
+			text += fmt.Sprintf("; did you mean %q?", meant)
+		}
+	}
+	return text
+}
 
 func (Mode) choices() []string        { return []string{"guard", "observe", "off"} }
 func (Verify) choices() []string      { return []string{"full", "none"} }

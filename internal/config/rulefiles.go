@@ -117,7 +117,7 @@ func Files(name string) (files, folders []string) {
 	files, folders = []string{name}, []string{filepath.Dir(name)}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return files, folders
+		return files, append(folders, beyond(name)...)
 	}
 	c := &Config{file: name, at: map[string]spot{}}
 	newDecoder(c, name, data).document(data, c, "")
@@ -132,9 +132,33 @@ func Files(name string) (files, folders []string) {
 		}
 		folders = append(folders, parents(filepath.Dir(pattern))...)
 	}
+	for _, file := range files {
+		folders = append(folders, beyond(file)...)
+	}
 	slices.Sort(files[1:])
 	slices.Sort(folders)
 	return slices.Compact(files), slices.Compact(folders)
+}
+
+// maxLinks is how many links may follow one another. Systems follow 40 at most.
+const maxLinks = 40
+
+// beyond are the folders to which a file leads that is a symbolic link: what it stands for may be changed there.
+func beyond(name string) (folders []string) {
+	for range maxLinks {
+		target, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(name), target)
+		}
+		name = target
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil { // else another one would have the same name later
+			folders = append(folders, folder)
+		}
+	}
+	return folders
 }
 
 // parents are the folders that a pattern stands for, and the nearest one above that is there, in which they may appear.

@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -12,7 +13,7 @@ import (
 func (d *decoder) syntax(e *yaml.LoadError) {
 	m := syntaxMistake{decoder: d, at: Pos{e.Mark.Line, e.Mark.Column}, from: Pos{e.ContextMark.Line, e.ContextMark.Column}}
 	m.here, m.begin = d.rest(m.at), d.rest(m.from)
-	if m.sign() || m.expected(e.Message) {
+	if m.blank() || m.sign() || m.expected(e.Message) {
 		return
 	}
 	if m.atEnd() { // what begins there has no end
@@ -30,6 +31,22 @@ type syntaxMistake struct {
 
 // atEnd reports whether the parser has found the end of what was to go on.
 func (m *syntaxMistake) atEnd() bool { return strings.TrimSpace(m.here) == "" && m.begin != "" }
+
+// blank tells of a character that looks like a space, or like nothing, and is none to YAML. It comes with what is copied from web pages. It
+// may stand in the line above: the parser goes on for a while.
+func (m *syntaxMistake) blank() bool {
+	for _, line := range []int{m.at.Line, m.at.Line - 1} {
+		text := m.rest(Pos{line, 1})
+		before, _, _ := strings.Cut(text, "#")
+		for i, r := range []rune(before) {
+			if r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)) {
+				m.failAt(Pos{line, i + 1}, "", "the character %U is no space to YAML, though it may look like one; write a space, or leave it out", r)
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // sign tells of a mistake by the sign that stands there: one that people forget to quote, or a tab.
 func (m *syntaxMistake) sign() bool {
@@ -65,7 +82,9 @@ func (m *syntaxMistake) expected(what string) bool {
 	case "mapping values are not allowed in this context":
 		m.colon()
 	case "did not find expected key", "did not find expected '-' indicator":
-		if strings.TrimSpace(m.before()) != "" {
+		if at := glued.FindStringSubmatchIndex(m.before()); at != nil {
+			m.failAt(Pos{m.at.Line, at[2] + 1}, "", noColon)
+		} else if strings.TrimSpace(m.before()) != "" {
 			m.failAt(m.at, "", "this can't follow the value before it; if both are one text, write all of it in quotes")
 		} else {
 			m.failAt(m.at, "", "this line fits into no section: the keys of a section, and the entries of a list, begin in the same column")
@@ -99,6 +118,9 @@ func (m *syntaxMistake) before() string {
 
 // noSpace is a text in which a key was meant: level:debug, and not http://127.0.0.1.
 var noSpace = regexp.MustCompile(`^[a-z_]+:/?[^\s/]`)
+
+// glued is a key whose list or keys begin right behind the colon, which makes a text of both.
+var glued = regexp.MustCompile(`^[ -]*([a-z_]+):[\[{]`)
 
 const noColon = "a key needs a colon behind it, and a space behind the colon, as in mode: guard"
 

@@ -56,7 +56,7 @@ func (v *validator) rule(r *Rule, key string) {
 		v.warn(key+".merge", "it has no effect where on_conflict is fail")
 	}
 	for _, p := range r.Merge.Paths {
-		v.emptyKey(key+".merge.paths."+p.Path, p.Path)
+		v.unlikely(key+".merge.paths."+p.Path, p.Path)
 	}
 	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
@@ -96,9 +96,11 @@ func (v *validator) match(m *Match, key string) {
 		case strings.ContainsAny(name, " /\\?\"<>|#:") || name == "." || name == "..":
 			v.fail(sub, "%q can't be an index's name", p)
 		case name != strings.ToLower(name):
-			v.fail(sub, "%q: the engine's index names are in lower case", p)
+			v.fail(sub, "%q: the engine's index names are in lower case: write %s", p, strings.ToLower(p))
 		case name[0] == '_' || name[0] == '+':
 			v.fail(sub, "%q: the engine's index names don't begin with %c", p, name[0])
+		case strings.ContainsAny(name, "“”„‟«»‘’‚"):
+			v.warn(sub, "%q has quotes as in printed texts, which belong to the name here; quotes are written \" or '", p)
 		case regular.MatchString(name):
 			v.warn(sub, "%q looks like a regular expression, which hardly any index's name fits; here * stands for any characters, as in shop-*", p)
 		}
@@ -134,8 +136,13 @@ func (v *validator) base(b *Base, key string) {
 		v.fail(key+".from", "write the strongest first: [%s]", strings.Join(first, ", "))
 	}
 	v.stamp(b, key)
-	if len(b.From) == 0 && b.Unknown == UnknownReject {
+	switch {
+	case len(b.From) > 0:
+	case b.Unknown == UnknownReject:
 		v.warn(key+".from", "with no source and unknown: reject, only writes with a guard of the client's own are taken")
+	case b.Unknown == UnknownPass:
+		v.warn(key+".from", "with no source and unknown: pass, no document that a client sends whole is guarded; "+
+			"leave the key out for the usual sources")
 	}
 }
 

@@ -90,13 +90,23 @@ func (v *validator) pointer(key, p string) {
 	if err := checkPointer(p); err != nil {
 		v.fail(key, "%q: %s", p, err)
 	}
-	v.emptyKey(key, p)
+	v.unlikely(key, p)
 }
 
-// emptyKey warns of a path that ends with a slash, as paths of folders do: it names a key that hardly any document has.
-func (v *validator) emptyKey(key, p string) {
+// dotted is the path of a field, as the engine writes it in queries and mappings.
+var dotted = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$`)
+
+// unlikely warns of a path that ends with a slash, as paths of folders do: it names a key that hardly any document has. So does one with a
+// dot, as the engine writes the paths of fields.
+func (v *validator) unlikely(key, p string) {
 	if above, found := strings.CutSuffix(p, "/"); found && above != "" {
 		v.warn(key, "%q names the key \"\" below %s; did you mean %q?", p, above, above)
+	}
+	for _, name := range pointerTokens(p) {
+		if dotted.MatchString(name) {
+			v.warn(key, "%q names a key with a dot in it; a field of an object is %q", p, strings.ReplaceAll(p, ".", "/"))
+			return
+		}
 	}
 }
 

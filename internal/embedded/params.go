@@ -126,8 +126,14 @@ func (p params) unknown(path string, known []string) *Error {
 
 // suggest names the known parameters that are close to a misspelt one, the closest first.
 func suggest(name string, known []string) string {
-	likeness := func(k string) float64 { return 1 - float64(spelling.Distance(name, k))/float64(max(len(name), len(k))) }
-	near := slices.DeleteFunc(slices.Concat(known, answerParams), func(k string) bool { return likeness(k) <= 0.5 })
+	likeness := func(k string) float64 { // 0 if half of the letters or more differ
+		length := max(len(name), len(k))
+		if edits, near := spelling.Within(name, k, (length-1)/2); near {
+			return 1 - float64(edits)/float64(length)
+		}
+		return 0
+	}
+	near := slices.DeleteFunc(slices.Concat(known, answerParams), func(k string) bool { return likeness(k) == 0 })
 	slices.SortStableFunc(near, func(a, b string) int {
 		return cmp.Or(cmp.Compare(likeness(b), likeness(a)), strings.Compare(a, b))
 	})
@@ -142,7 +148,10 @@ func suggest(name string, known []string) string {
 
 // suggestField is suggest in the words of the engine's body parsers.
 func suggestField(name string, known ...string) string {
-	i := slices.IndexFunc(known, func(k string) bool { return spelling.Distance(name, k) <= 2 })
+	i := slices.IndexFunc(known, func(k string) bool {
+		_, near := spelling.Within(name, k, 2)
+		return near
+	})
 	if i < 0 {
 		return ""
 	}

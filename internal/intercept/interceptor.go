@@ -65,9 +65,10 @@ type Interceptor struct {
 	watcher *watch.Watcher
 
 	known    *known
-	lineages *lineages // of what is observed
-	works    sync.Pool // of *works
-	rooms    sync.Pool // of *room
+	lineages *lineages  // of what is observed
+	works    sync.Pool  // of *works
+	rooms    sync.Pool  // of *room
+	cutOff   obs.Seldom // bulks whose answers can't be kept
 }
 
 // New makes an Interceptor.

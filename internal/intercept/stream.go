@@ -280,8 +280,10 @@ const typeNotKept = "answer_not_kept"
 // outcome. It isn't a 503: clients send a request with that answer again by themselves, and items without an id would be stored twice.
 // What is wrong with the folder is for the log: clients needn't know its path.
 func (s *stream) notKept(err error) error {
-	s.i.Log.Warn("a bulk was cut off: the temporary folder (TMPDIR) doesn't keep the answers to its items",
-		obs.KeyCount, s.items, obs.KeyError, err)
+	if n, tell := s.i.cutOff.Count(); tell {
+		s.i.Log.Warn("a bulk was cut off: the temporary folder (TMPDIR) doesn't keep the answers to its items",
+			obs.KeyCount, n, "items", s.items, obs.KeyError, err)
+	}
 	return &proxy.Failure{Status: http.StatusInsufficientStorage, Type: typeNotKept, Reason: fmt.Sprintf(
 		"the first %d items of the bulk were carried out, and nothing behind them. Their results can't be kept in optimist's "+
 			"temporary folder; optimist's log says why", s.items)}

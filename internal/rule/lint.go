@@ -5,12 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"optimist/internal/condition"
 	"optimist/internal/config"
 )
 
-// Lint finds what is probably not meant in rules that are each right by themselves: rules that can't be reached, because
-// earlier ones take all that they would, or nothing at all. It errs on the side of silence: an index that is taken by no single
-// earlier pattern, but by several together, isn't found.
+// Lint finds what is probably not meant in rules that are each right by themselves: rules that can't be reached, because earlier ones
+// take all that they would, or nothing at all, and conditions that take a field for granted. It errs on the side of silence: an index
+// that is taken by no single earlier pattern, but by several together, isn't found.
 func Lint(c *config.Config) []config.Problem {
 	if c.DefaultRules() {
 		return nil
@@ -23,6 +24,7 @@ func Lint(c *config.Config) []config.Problem {
 	var problems []config.Problem
 	for i := range c.Rules {
 		key := c.RuleKey(i)
+		problems = append(problems, unasked(c, i)...)
 		hidden := hiddenPatterns(c, matchers, near, i)
 		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
 			problems = append(problems, c.Warn(key,
@@ -83,4 +85,24 @@ func (m *matcher) takesAll(p pattern, except []pattern) bool {
 
 func covered(p pattern, by []pattern) bool {
 	return slices.ContainsFunc(by, func(q pattern) bool { return q.covers(p) })
+}
+
+// unasked warns of conditions that take a field for granted.
+func unasked(c *config.Config, i int) (problems []config.Problem) {
+	for n := range c.Rules[i].Transform {
+		when := c.Rules[i].Transform[n].When
+		if when == "" {
+			continue
+		}
+		program, err := condition.Compile(when)
+		if err != nil {
+			continue // FromConfig tells of it
+		}
+		if field := program.Unasked(); field != "" {
+			document, name, _ := strings.Cut(field, ".")
+			problems = append(problems, c.Warn(c.RuleKey(i)+".transform["+strconv.Itoa(n)+"].when", "if there is no %s, the client gets a 400; "+
+				"ask for it first, as in has(%s) && …, or write %s.?%s.orValue(…)", field, field, document, name))
+		}
+	}
+	return problems
 }

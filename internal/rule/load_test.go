@@ -95,7 +95,7 @@ optimist.yaml:7:42: rules[0].transform[0].value: it must be a number, and is str
 optimist.yaml:8:14: rules[0].transform[1].op: "remov" is not one of add, remove, replace, move, copy, test, increment, append, union, max, ` +
 		`min, default, now, merge, remove_empty, refuse; did you mean "remove"?
 optimist.yaml:9:40: rules[0].transform[2].from: it must be like path up to its last ` + "`*`" + `
-optimist.yaml:11:21: rules[1].match.index[0]: "B": the engine's index names are in lower case
+optimist.yaml:11:21: rules[1].match.index[0]: "B": the engine's index names are in lower case: write b
 optimist.yaml:12:36: rules[1].transform[0].path: it is the whole document, of which that can't be done`
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -214,6 +214,10 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.Join(lines, "\n")); d != "" {
 		t.Error(d)
 	}
+	c, _ = compiled(t, "rules: [{name: a, transform: [{op: refuse, message: sold out, when: candidate.stock < 0}]}]")
+	if found := Lint(c); len(found) != 1 || !strings.Contains(found[0].String(), "as in has(candidate.stock) && …, or write candidate.?stock") {
+		t.Errorf("a condition that takes a field for granted: %v", found)
+	}
 	if c, _ := compiled(t, ""); len(Lint(c)) != 0 {
 		t.Error("the built-in rule is judged")
 	}

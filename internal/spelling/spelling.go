@@ -19,10 +19,7 @@ func Nearest(word string, candidates []string) string {
 		if len(c) > 3 && strings.HasPrefix(word, c[:4]) {
 			allowed++
 		}
-		if max(len(word)-len(c), len(c)-len(word)) > allowed { // so many edits at least: strangers may send very long words
-			continue
-		}
-		if d := Distance(word, c); d <= allowed && d < bestDistance {
+		if d, near := Within(word, c, allowed); near && d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -56,9 +53,18 @@ func NotOneOf(word string, choices []string) string {
 	return fmt.Sprintf("%q is not one of %s", word, list)
 }
 
-// Distance is the number of edits between two words: insertions, removals, replacements, and swaps of neighbours (optimal string
-// alignment).
-func Distance(a, b string) int {
+// Within reports whether two words are so many edits apart at most, and how many: insertions, removals, replacements, and swaps of
+// neighbours. Words whose lengths differ by more cost nothing: strangers may send very long ones.
+func Within(a, b string, most int) (edits int, near bool) {
+	if max(len(a)-len(b), len(b)-len(a)) > most {
+		return 0, false
+	}
+	edits = distance(a, b)
+	return edits, edits <= most
+}
+
+// distance is the number of edits between two words (optimal string alignment).
+func distance(a, b string) int {
 	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {
 		prev[j] = j

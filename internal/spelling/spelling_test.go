@@ -30,3 +30,17 @@ func TestALongWordCostsLittle(t *testing.T) {
 		t.Errorf("it was compared: %v allocations", n)
 	}
 }
+
+func TestOnlyWordsThatMayBeNearAreCompared(t *testing.T) {
+	long := strings.Repeat("if_seq_no", 1<<17)
+	if n := testing.AllocsPerRun(3, func() {
+		if _, near := Within(long, "if_seq_no", 10); near {
+			t.Error("near")
+		}
+	}); n > 0 {
+		t.Errorf("they were compared: %v allocations", n)
+	}
+	if edits, near := Within("if_sqe_no", "if_seq_no", 2); edits != 1 || !near {
+		t.Errorf("%d edits, near %v", edits, near)
+	}
+}

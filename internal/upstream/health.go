@@ -86,7 +86,10 @@ func (n *node) check() error {
 	r := &Request{Method: "GET", Target: []byte("/"), Own: true}
 	e := x.attemptOn(c, r)
 	x.detach()
-	if e != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w %v", errSilent, n.set.cfg.HealthTimeout)
+	case e != nil:
 		return e
 	}
 	if x.head.Status >= 500 {
@@ -94,6 +97,9 @@ func (n *node) check() error {
 	}
 	return nil
 }
+
+// errSilent reports a node that takes connections, and answers nothing.
+var errSilent = errors.New("the health check (GET /) had no answer within")
 
 // errUnhealthy reports a node that answers its health check with an error of its own.
 var errUnhealthy = errors.New("the health check was answered with status")

@@ -33,8 +33,6 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	}
 	id, failed := s.letters.Keep(ctx, w.Letter(reason))
 	if failed != nil {
-		s.log.Error("a write can't be placed, nor kept as a dead letter: its client gets the error", "rule", c.Rule.Name,
-			"reason", reason, "error", failed.Error())
 		return err
 	}
 	c.answer.Release()

@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"optimist/internal/apply"
@@ -56,7 +55,6 @@ type Options struct {
 	Engine   Engine
 	Sessions *session.Store
 	Events   Events
-	Log      *slog.Logger
 	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
 	Letters undeliverable.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
@@ -87,7 +85,6 @@ type Service struct {
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]
 	events    Events
-	log       *slog.Logger
 }
 
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.

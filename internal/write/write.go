@@ -8,7 +8,6 @@ package write
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"time"
 
 	"optimist/internal/api"
@@ -26,11 +25,11 @@ import (
 
 // New makes a Service.
 func New(o Options) *Service {
-	o.BatchLimit, o.Log = cmp.Or(o.BatchLimit, 64), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.BatchLimit = cmp.Or(o.BatchLimit, 64)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events, log: o.Log,
+	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events,
 		means: apply.Means{Observer: apply.Unobserved{}, Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
