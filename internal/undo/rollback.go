@@ -289,8 +289,8 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
 	}
 	if t.carriedOut() {
-		u.restored(t)
-		return false, nil
+		t.why = t.plan.Why
+		return false, u.settled(ctx, t)
 	}
 	about := noDoubt
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
@@ -304,7 +304,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		u.watch([]*document{t.document})
 		return false, u.settled(ctx, t)
 	}
-	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce}
+	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce, Why: t.why}
 	return true, nil
 }
 
