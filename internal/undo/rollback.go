@@ -210,18 +210,8 @@ const rounds = 50
 // batch restores some documents, each by one write under the guard of the revision that it has just read. inherited is the plan of the
 // proxy that undid before. Its writes may have been applied, or may still arrive.
 func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherited []planned) error {
-	var todo []*target
-	for i, d := range docs {
-		t := &target{document: d, nth: from + i}
-		for k := range inherited {
-			if inherited[k].Doc == t.nth {
-				t.plan, t.unsure = &inherited[k], true
-			}
-		}
-		todo = append(todo, t)
-	}
-	all := slices.Clone(todo)
-	todo = slices.DeleteFunc(todo, func(t *target) bool { return t.plan != nil && t.plan.Done })
+	all := targets(docs, from, inherited)
+	todo := slices.DeleteFunc(slices.Clone(all), func(t *target) bool { return t.plan != nil && t.plan.Done })
 	for range rounds {
 		open, err := u.plan(ctx, todo)
 		if err != nil || len(open) == 0 {
@@ -241,6 +231,23 @@ func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherit
 		}
 	}
 	return fmt.Errorf("%w: others write the documents all the time", ErrStore)
+}
+
+// targets are the documents of a batch of which something may have to be undone, with what is planned of them.
+func targets(docs []*document, from int, inherited []planned) (all []*target) {
+	for i, d := range docs {
+		if len(d.writes) == 0 {
+			continue
+		}
+		t := &target{document: d, nth: from + i}
+		for k := range inherited {
+			if inherited[k].Doc == t.nth {
+				t.plan, t.unsure = &inherited[k], true
+			}
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // plan reads the documents, and decides what each becomes. open are the documents that have to be written.
