@@ -358,8 +358,9 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 	if err := u.note(ctx, "leave"); err != nil { // a proxy that has lost the rollback to another one makes no dead letter
 		return err
 	}
-	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing,
-		Tenant: last.Tenant, Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
+	return u.s.o.Left(ctx, &Left{Name: fmt.Sprintf("%d %d %s", u.h.Token, t.nth, u.h.Lock), Began: time.UnixMilli(u.h.Began),
+		Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing, Tenant: last.Tenant, Rule: last.Rule,
+		Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
 // write carries out the plan. again are the documents that other clients have written meanwhile.
