@@ -185,6 +185,49 @@ func TestAStaleHitIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
 	}
 }
 
+// Who writes from a stale hit would take back what the hit doesn't show yet: its own last write, and what others have written before that.
+func TestAWriteFromAStaleHitTakesNothingBack(t *testing.T) {
+	threads := map[string][]string{
+		"named":      {"Optimist-Session", "me"},
+		"in a trace": {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+	}
+	writes := map[string][3]string{
+		"a document":        {"PUT", doc1, `{"l":["b"]}`},
+		"an item of a bulk": {"POST", "/_bulk", `{"index":{"_index":"shop","_id":"1"}}` + "\n" + `{"l":["b"]}` + "\n"},
+		"a part":            {"POST", "/shop/_update/1", `{"doc":{"l":["b"]}}`},
+	}
+	for name, fields := range threads {
+		for what, write := range writes {
+			t.Run(what+", "+name, func(t *testing.T) {
+				w := newWorldOn(t, "rules: [{name: r, base: {reads: [get, search]}}]", Identity{Infer: true, Address: true},
+					enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+						if !strings.HasSuffix(r.URL.Path, "/_search") {
+							return false
+						}
+						out.Header().Set("Content-Type", "application/json")
+						_, _ = io.WriteString(out, `{"hits":{"hits":[{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"_source":{"l":[]}}]}}`)
+						return true
+					}))
+				w.put(doc1, `{"l":[]}`)
+				w.put(doc1, `{"l":["x"]}`)
+				w.ask(w.proxied, "GET", doc1, "", fields...)
+				w.wants(w.ask(w.proxied, "PUT", doc1, `{"l":["x","a"]}`, fields...), 200, "guarded;attempts=1;base=session")
+				w.ask(w.proxied, "GET", "/shop/_search", "", fields...)
+				if a := w.ask(w.proxied, write[0], write[1], write[2], fields...); !strings.Contains(a.Body, "version_conflict_engine_exception") {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+				w.ask(w.proxied, "GET", "/shop/_search", "", fields...) // and writes from what it finds now
+				if a := w.ask(w.proxied, write[0], write[1], write[2], fields...); a.Status != 200 || gjson.Get(a.Body, "errors").Bool() {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+				if got := w.stored(doc1); got != `{"l":["x","a","b"]}` {
+					t.Errorf("stored %s", got)
+				}
+			})
+		}
+	}
+}
+
 // A read that needn't show what is stored now is no base, either, if its thread has something newer in hand: whichever read it is, and also
 // where its documents are stamped.
 func TestAReadOfTheLastRefreshIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {

@@ -82,7 +82,7 @@ func (a *App) undoLeft(ctx context.Context, l *undo.Left) error {
 	}
 	target = uri.WithParams(target, l.Tenant.Params)
 	letter := &deadletter.Letter{
-		Rule: l.Rule, Reason: reasonUndo,
+		ID: deadletter.IDOf(l.Began, l.Name), Rule: l.Rule, Reason: reasonUndo,
 		Detail: "the holder " + l.Owner + " of " + l.Lock + " has ended without a release, and its write can't be undone: " + l.Why,
 		Status: http.StatusConflict, Index: l.Index, Document: l.ID, Routing: l.Routing, Checked: true,
 		Request: deadletter.Request{Method: http.MethodDelete, Target: string(target), Body: l.Before},

@@ -98,12 +98,7 @@ func (c content) add(path uint64, v any) bool {
 // extends reports whether c holds everything in was, and more: then it undoes nothing. A value may differ if the document has grown, too:
 // clients that change it together all add to it, and additions from before the start are there.
 func (c content) extends(was content) bool {
-	paths := make(map[uint64]bool, len(c))
-	for i := range c {
-		if !i.inList {
-			paths[i.path] = true
-		}
-	}
+	paths := c.paths()
 	changed, wasThere := false, make(map[uint64]bool, len(was))
 	for i, n := range was {
 		switch {

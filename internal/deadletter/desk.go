@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,11 +70,11 @@ const (
 // Places are all of these.
 func Places() []string { return []string{inStore, inFolder, nowhere} }
 
-// Keep stores a letter, which it names, and dates. When it returns without an error the letter outlives the process. The letter isn't to
-// be changed afterwards.
+// Keep stores a letter, which it dates, and names if it has no name. When it returns without an error the letter outlives the process. The
+// letter isn't to be changed afterwards. One that has a name and is there already stays as it is.
 func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 	now := d.o.Now().UTC().Truncate(time.Millisecond)
-	l.Format, l.ID, l.At, l.State = format, newID(now), now, Waiting
+	l.Format, l.ID, l.At, l.State = format, cmp.Or(l.ID, newID(now)), now, Waiting
 	text, err := jsontext.Marshal(l)
 	if err == nil && d.o.MaxLetter > 0 && len(text) > d.o.MaxLetter {
 		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
@@ -82,7 +83,7 @@ func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 		d.o.Kept.Call(l.Reason, nowhere)
 		return "", err
 	}
-	err = d.store(ctx, l)
+	err = ignore(d.store(ctx, l), ErrTaken)
 	if err == nil {
 		d.o.Kept.Call(l.Reason, inStore)
 		return l.ID, nil
@@ -94,7 +95,7 @@ func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 	if errors.Is(err, ErrUnsure) { // it may be there twice, and then be replayed twice
 		l.State, l.Last = Doubtful, d.note("never replayed; but it may be in the store a second time: "+err.Error())
 	}
-	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); failed != nil {
+	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); ignore(failed, ErrTaken) != nil {
 		d.o.Kept.Call(l.Reason, nowhere)
 		return "", errors.Join(err, failed)
 	}

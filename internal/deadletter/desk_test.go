@@ -331,3 +331,27 @@ func TestALetterOfAClientThatNobodyHasCheckedIsReplayedOnlyIfSomebodySaysSo(t *t
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestALetterWithANameIsKeptOnce: whoever keeps it doesn't know that it was kept before, in the store or in the folder.
+func TestALetterWithANameIsKeptOnce(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		e := enginetest.New()
+		if away {
+			e.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
+				return nil, &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}
+			}
+		}
+		d := NewDesk(Options{Store: index(e), Folder: folder(t, t.TempDir(), 1<<20)})
+		want := IDOf(time.UnixMilli(5), "what it is about")
+		for range 2 {
+			l := newLetter(1)
+			l.ID = want
+			if id, err := d.Keep(t.Context(), l); err != nil || id != want {
+				t.Errorf("away %v: %q, %v", away, id, err)
+			}
+		}
+		if page, err := d.List(t.Context(), &Query{}); err != nil || len(page.Letters) != 1 || page.Letters[0].ID != want {
+			t.Errorf("away %v: %+v, %v", away, page, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package deadletter
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -154,6 +155,12 @@ func newID(now time.Time) string {
 	var drawn [drawnDigits / 2]byte
 	_, _ = rand.Read(drawn[:]) // never fails, says its documentation
 	return fmt.Sprintf("%0*x%s", timeDigits, max(now.UnixMilli(), 0), hex.EncodeToString(drawn[:]))
+}
+
+// IDOf names a letter that may be kept again, by another process too, and is to be there once. what is what it is about, since a time.
+func IDOf(since time.Time, what string) string {
+	sum := sha256.Sum256([]byte(what))
+	return idAt(since) + hex.EncodeToString(sum[:drawnDigits/2])
 }
 
 // validID reports whether s may be an id. It may be a file's name, and a segment of a path.

@@ -53,7 +53,8 @@ type Base struct {
 	// Doubtful says that the base must not be merged. Either an earlier write with this base has an unknown result, and this write may
 	// repeat it: see Doubt. Or the client may have written from another revision: see Store.ReadUnnumbered.
 	Doubtful bool
-	// Unclear says that the base is Doubtful because an answer may have shown the client another document since it read or wrote it.
+	// Unclear says that the base is Doubtful because an answer may have shown the client another document since it read or wrote it. If that
+	// was an older revision, and the write takes back what is newer, the older one is the guard: the engine then refuses the write.
 	Unclear bool
 	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers

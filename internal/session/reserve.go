@@ -26,9 +26,27 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
 		b.Doubtful, b.StoredDiffers = c.Doubt, c.Difference && c.Answer.Known()
 	}
+	if b.Unclear && t.seemsOlder(e, c) {
+		b.Numbers = e.Since.Older
+	}
 	if !t.s.dryRun {
 		t.takeFrom(e, d, b)
 	}
+}
+
+// seemsOlder reports whether the write seems to be made from an older revision than that of c, which a search has shown the client later.
+func (t *selection) seemsOlder(e *viewcache.Entry, c *claim) bool {
+	if t.Sent == nil || e == nil || e.Since == nil || e.Since.Newer != c.Numbers {
+		return false
+	}
+	sent := t.Sent
+	if t.On != nil {
+		var err error
+		if sent, err = t.On(c.sent); err != nil {
+			return false
+		}
+	}
+	return e.Since.IsUndoneBy(sent)
 }
 
 // isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads. Or the

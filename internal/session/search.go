@@ -1,6 +1,7 @@
 package session
 
 import (
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
@@ -39,12 +40,41 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadUnnumbered(thread, ref, rev.Source)
+		s.foundOlder(thread, ref, rev)
 		if sess = sess.In(Trace{}); sess.IsNamed() {
 			return true
 		}
 	}
 	s.Read(sess, ref, rev, at)
 	return false
+}
+
+// foundOlder remembers what tells the revision that a named session has in hand from the older one that it has found. See Base.Unclear.
+func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
+	if !sess.IsNamed() {
+		return
+	}
+	since := choice.NewSince(s.inHand(sess, ref), older)
+	sh, e, _, _ := s.open(sess, ref)
+	defer sh.mu.Unlock()
+	if e != nil {
+		e.Since = since
+		sh.Settled(e)
+	}
+}
+
+// inHand is what the session has seen last of the document, as it has seen it: what it has read, or written.
+func (s *Store) inHand(sess Session, ref doc.Ref) doc.Revision {
+	sh, e, _, _ := s.open(sess, ref)
+	defer sh.mu.Unlock()
+	switch {
+	case e == nil:
+		return doc.Revision{}
+	case len(e.Reads) > 0:
+		r := &e.Reads[len(e.Reads)-1]
+		return doc.Revision{Numbers: r.Numbers, Source: r.Body.Bytes()}
+	}
+	return doc.Revision{Numbers: e.View.Numbers, Source: e.View.SentBody.Bytes()}
 }
 
 // hasNewer reports whether the session has read a newer revision than that of n, or has written one and may write from that again.

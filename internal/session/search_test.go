@@ -18,8 +18,8 @@ func TestWhoIsRefusedAndFindsTheSameAgainWritesFromIt(t *testing.T) {
 			t.Error("it isn't stale")
 		}
 		b := take(t, s, one, `{"tags":["b"]}`)
-		if want(t, b, KindView, 6); !b.Doubtful || !b.Unclear {
-			t.Error("the client may have written from either, and the view isn't only a guard")
+		if want(t, b, KindView, 5); !b.Doubtful || !b.Unclear {
+			t.Error("the client has written from what it found, and the view isn't only a guard")
 		}
 		if b.Release(); find(5, `{"tags":[]}`) {
 			t.Error("the client was refused, and has it in hand again")

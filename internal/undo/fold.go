@@ -18,7 +18,7 @@ type written struct {
 // document is what the journal says of one document: its writes, the oldest first.
 type document struct {
 	place
-	writes []*written
+	writes []*written // none: no write was applied
 }
 
 // place is where a document is: tenants may have documents of the same name.
@@ -50,7 +50,8 @@ func (d *document) goesBackBy(some *document) bool {
 	return d.writes[len(d.writes)-len(some.writes)] == first && same(first.Before, d.writes[0].Before)
 }
 
-// collect groups the notes by document. The document that was written last comes first. Writes that were never applied are left out.
+// collect groups the notes by document. The document that was noted last comes first. Writes that were never applied are left out, but not
+// their documents: a plan knows documents by their places, and another process may not know that the writes were never applied.
 func collect(pages []*page) []*document {
 	all := map[Place]*written{}
 	failed := map[Place]bool{}
@@ -74,16 +75,15 @@ func collect(pages []*page) []*document {
 	byPlace := map[place]*document{}
 	for i := len(order) - 1; i >= 0; i-- {
 		w := all[order[i]]
-		if failed[order[i]] {
-			continue
-		}
 		at := w.place()
 		d := byPlace[at]
 		if d == nil {
 			d = &document{place: at}
 			byPlace[at], docs = d, append(docs, d)
 		}
-		d.writes = append(d.writes, w)
+		if !failed[order[i]] {
+			d.writes = append(d.writes, w)
+		}
 	}
 	for _, d := range docs {
 		slices.Reverse(d.writes)

@@ -85,7 +85,9 @@ type planned struct {
 	Hash  string      `json:"h"` // of the image; empty: no document
 	// Again says that an earlier plan may have been carried out before this one.
 	Again bool `json:"u,omitempty"`
-	Done  bool `json:"f,omitempty"` // it is written
+	Done  bool `json:"f,omitempty"` // it is written, and has its dead letter if it needs one
+	// Why says what the image leaves. Whoever finds the plan carried out makes the dead letter of it. Empty: nothing is left.
+	Why string `json:"w,omitempty"`
 }
 
 // page is a record of writes that are noted together. The pages of a journal are numbered from 1 without a gap; the last is an end, after

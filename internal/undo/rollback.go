@@ -210,18 +210,8 @@ const rounds = 50
 // batch restores some documents, each by one write under the guard of the revision that it has just read. inherited is the plan of the
 // proxy that undid before. Its writes may have been applied, or may still arrive.
 func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherited []planned) error {
-	var todo []*target
-	for i, d := range docs {
-		t := &target{document: d, nth: from + i}
-		for k := range inherited {
-			if inherited[k].Doc == t.nth {
-				t.plan, t.unsure = &inherited[k], true
-			}
-		}
-		todo = append(todo, t)
-	}
-	all := slices.Clone(todo)
-	todo = slices.DeleteFunc(todo, func(t *target) bool { return t.plan != nil && t.plan.Done })
+	all := targets(docs, from, inherited)
+	todo := slices.DeleteFunc(slices.Clone(all), func(t *target) bool { return t.plan != nil && t.plan.Done })
 	for range rounds {
 		open, err := u.plan(ctx, todo)
 		if err != nil || len(open) == 0 {
@@ -241,6 +231,23 @@ func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherit
 		}
 	}
 	return fmt.Errorf("%w: others write the documents all the time", ErrStore)
+}
+
+// targets are the documents of a batch of which something may have to be undone, with what is planned of them.
+func targets(docs []*document, from int, inherited []planned) (all []*target) {
+	for i, d := range docs {
+		if len(d.writes) == 0 {
+			continue
+		}
+		t := &target{document: d, nth: from + i}
+		for k := range inherited {
+			if inherited[k].Doc == t.nth {
+				t.plan, t.unsure = &inherited[k], true
+			}
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // plan reads the documents, and decides what each becomes. open are the documents that have to be written.
@@ -289,8 +296,8 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
 	}
 	if t.carriedOut() {
-		u.restored(t)
-		return false, nil
+		t.why = t.plan.Why
+		return false, u.settled(ctx, t)
 	}
 	about := noDoubt
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
@@ -304,7 +311,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		u.watch([]*document{t.document})
 		return false, u.settled(ctx, t)
 	}
-	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce}
+	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce, Why: t.why}
 	return true, nil
 }
 
@@ -351,8 +358,9 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 	if err := u.note(ctx, "leave"); err != nil { // a proxy that has lost the rollback to another one makes no dead letter
 		return err
 	}
-	return u.s.o.Left(ctx, &Left{Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing,
-		Tenant: last.Tenant, Rule: last.Rule, Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
+	return u.s.o.Left(ctx, &Left{Name: fmt.Sprintf("%d %d %s", u.h.Token, t.nth, u.h.Lock), Began: time.UnixMilli(u.h.Began),
+		Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing, Tenant: last.Tenant, Rule: last.Rule,
+		Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
 // write carries out the plan. again are the documents that other clients have written meanwhile.

@@ -62,6 +62,8 @@ type Merger interface {
 
 // Left is what couldn't be undone of a document. Nil images are a document that isn't there.
 type Left struct {
+	Name               string // of the journal and the document: whoever leaves it again, gives the same
+	Began              time.Time
 	Lock, Owner        string
 	Index, ID, Routing string
 	Rule               string

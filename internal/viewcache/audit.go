@@ -55,6 +55,9 @@ func (r *recount) entry(complain Complain, e *Entry) {
 	if e.Patterns != nil {
 		c += patternsCost
 	}
+	if e.Since != nil {
+		c += sinceCost
+	}
 	if c != e.charged {
 		complain("entry charged %d, costs %d", e.charged, c)
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
@@ -205,6 +206,7 @@ type Entry struct {
 	View     View
 	Past     []Past         // see history.go
 	Patterns *rank.Patterns // what the session's clients usually change; nil: not known
+	Since    *choice.Since  // what tells what the client has in hand from an older revision that it was shown later; nil: nothing
 	Crowd    Crowd          // whether several clients write it
 	Shared   bool           // it seems that several clients of the session work on the document at once
 	Lost     Reason         // why the entry has no base any more

@@ -28,6 +28,7 @@ const (
 	spentCost    = 16
 	tracedCost   = 32
 	patternsCost = 416
+	sinceCost    = 512
 	documentCost = 320
 	readCost     = 80
 	pastCost     = 144
@@ -182,6 +183,9 @@ func (m *Memory) charge(e *Entry) {
 		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
 	if e.Patterns != nil {
 		c += patternsCost
+	}
+	if e.Since != nil {
+		c += sinceCost
 	}
 	if c == e.charged {
 		return

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
@@ -28,6 +29,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
 		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
+		{"what tells two revisions apart", float64(unsafe.Sizeof(choice.Since{})) + 3*8*16, sinceCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 48 + 16*slot, markerCost},
 	} {

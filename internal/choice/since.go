@@ -1,0 +1,107 @@
+package choice
+
+import (
+	"hash/maphash"
+
+	"optimist/internal/doc"
+)
+
+// Since is a revision that a client has in hand, and what tells it from an older one that the client was shown later. Of a large difference
+// it holds a part.
+type Since struct {
+	Newer, Older doc.Numbers
+
+	more, less []mark // in lists, or values: how often the newer one holds what the older one holds less often, or more often
+	made       []mark // the paths of values that only the newer one holds
+}
+
+// mark is an item, or a path, by its hash.
+type mark struct {
+	hash uint64
+	n    int
+}
+
+// maxMarks is how many differences of each kind are kept.
+const maxMarks = 8
+
+// NewSince compares two revisions of a document. It is nil if they can't be compared.
+func NewSince(newer, older doc.Revision) *Since {
+	if len(newer.Source)+len(older.Source) > maxComparedBytes {
+		return nil
+	}
+	now, ok := contentOf(newer.Source)
+	was, wasOK := contentOf(older.Source)
+	if !ok || !wasOK {
+		return nil
+	}
+	s := &Since{Newer: newer.Numbers, Older: older.Numbers}
+	paths := was.paths()
+	for i, n := range now {
+		switch {
+		case n <= was[i]:
+		case i.inList:
+			s.more = note(s.more, i.hash(), n)
+		case !paths[i.path]:
+			s.made = note(s.made, i.path, 1)
+		}
+	}
+	for i, n := range was {
+		if now[i] < n {
+			s.less = note(s.less, i.hash(), now[i])
+		}
+	}
+	return s
+}
+
+func note(marks []mark, hash uint64, n int) []mark {
+	if len(marks) == maxMarks {
+		return marks
+	}
+	return append(marks, mark{hash, n})
+}
+
+// IsUndoneBy reports whether a document takes back something by which the newer revision differs from the older one: it lacks what came,
+// or holds what went. It was made from the older one, or its client takes that back on purpose. A value that is neither the newer nor the
+// older one shows nothing.
+func (s *Since) IsUndoneBy(sent []byte) bool {
+	if s == nil || len(sent) > maxComparedBytes {
+		return false
+	}
+	c, ok := contentOf(sent)
+	if !ok {
+		return false
+	}
+	holds, paths := make(map[uint64]int, len(c)), c.paths()
+	for i, n := range c {
+		holds[i.hash()] = n
+	}
+	for _, m := range s.more {
+		if holds[m.hash] < m.n {
+			return true
+		}
+	}
+	for _, m := range s.less {
+		if holds[m.hash] > m.n {
+			return true
+		}
+	}
+	for _, m := range s.made {
+		if !paths[m.hash] {
+			return true
+		}
+	}
+	return false
+}
+
+func (i item) hash() uint64 { return maphash.Comparable(seed, i) }
+
+// paths are those of values that are in no list.
+func (c content) paths() map[uint64]bool {
+	paths := make(map[uint64]bool, len(c))
+	for i := range c {
+		if !i.inList {
+			paths[i.path] = true
+		}
+	}
+	return paths
+}
