@@ -16,7 +16,7 @@ const (
 	maxTasks   = 64
 	maxGroups  = 48 // groups of the foreground that this proxy has in a document's queue
 	maxBehind  = 16 // groups of the background there: these have places of their own, because the queue owes them a turn
-	maxReaders = 32 // waiters of a group for a shared lock that ask at once
+	maxReaders = 32 // waiters of a group that ask at once: for a shared lock, or for one that their owner has already
 )
 
 // parcel is one call, with the tasks and waiters whose operations are in it.
@@ -85,15 +85,21 @@ func (l *lane) assemble() *parcel {
 	tasks := slices.Clone(l.tasks[:n])
 	l.tasks = slices.Delete(l.tasks, 0, n)
 	freeing := slices.ContainsFunc(tasks, func(k *task) bool { return k.op.Do == state.Release || k.op.Do == state.Abandon })
-	var asking []*waiter
+	var asking, early []*waiter
 	for g, stands := range l.standing() {
 		if more {
 			g.due = g.due || freeing
 			continue
 		}
+		var heads []*waiter
 		if stands && (g.due || freeing) {
-			asking = append(asking, l.heads(g)...)
+			heads = l.heads(g)
 		}
+		if g.due {
+			asks := func(w *waiter) bool { return slices.Contains(heads, w) }
+			early = append(early, slices.DeleteFunc(l.reentering(g), asks)...)
+		}
+		asking = append(asking, heads...)
 		g.due = false
 	}
 	ops := make([]state.Op, 0, len(tasks)+len(asking))
@@ -107,6 +113,11 @@ func (l *lane) assemble() *parcel {
 		op.Chain = l.seats(w)
 		ops = append(ops, op)
 	}
+	for _, w := range early {
+		w.inCall = true
+		ops = append(ops, w.op) // without a place in the queue: if its owner hasn't the lock any more, it goes on waiting
+	}
+	asking = append(asking, early...)
 	for _, k := range tries {
 		ops = append(ops, k.op)
 	}
@@ -208,7 +219,10 @@ func (w *waiter) answer(l *lane, o outcome) {
 		}
 	case promised:
 		l.promise(w, o)
-	case got, o.result.Verdict != state.Queued, w.expired:
+	case got, o.result.Verdict != state.Queued && o.result.Verdict != state.Held, w.expired:
+		if o.result.Verdict == state.Held {
+			o.result.Verdict = state.Queued
+		}
 		if !got {
 			o.nth = l.nth(w, o.doc)
 		}

@@ -518,3 +518,50 @@ func TestAGrantToAClosedConnectionIsReleasedAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// Others wait for a lock, at its holder's proxy and at another. The holder asks again: for example, it didn't get the first answer.
+func TestAHolderReentersBeforeThoseWhoWait(t *testing.T) {
+	for name, lock := range map[string]string{"name": global, "tree": "/fs/_lock/tree/a"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *shelf) {
+				here, there := router(t, s, lockrouter.Options{}), router(t, s, lockrouter.Options{})
+				first := ask(t, here, 201, "", "PUT", lock, `{"owner":"a","ttl":"1m"}`)
+				for i := range 6 {
+					waits(t, []*lockrouter.Router{here, there}[i%2], lock, fmt.Sprintf(`{"owner":"w%d","wait":"20s"}`, i))
+				}
+				for _, r := range []*lockrouter.Router{here, there, here} {
+					reenters(t, r, lock, `{"owner":"a","ttl":"1m","wait":"5s"}`, first.token)
+				}
+			})
+		})
+	}
+}
+
+// The holder asks again through another proxy, which doesn't know yet that it has the lock.
+func TestAHolderReentersAtAProxyThatDoesntKnowItYet(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		here, there := router(t, s, lockrouter.Options{}), router(t, s, lockrouter.Options{})
+		before := take(t, here, "b")
+		for i := range 2 {
+			waits(t, there, global, fmt.Sprintf(`{"owner":"w%d","wait":"10s","priority":"background"}`, i))
+		}
+		pass(3 * time.Second)
+		give(t, here, "b", before.token)
+		first := ask(t, here, 201, "", "PUT", global, `{"owner":"a","ttl":"1m","wait":"1s"}`)
+		reenters(t, there, global, `{"owner":"a","ttl":"1m","wait":"1s","priority":"background"}`, first.token)
+	})
+}
+
+// waits has a request wait until the test ends.
+func waits(t *testing.T, r *lockrouter.Router, lock, body string) {
+	go func() { _, _ = request(t.Context(), r, "PUT", lock, body) }()
+	pass(100 * time.Millisecond)
+}
+
+// reenters has a holder ask again.
+func reenters(t *testing.T, r *lockrouter.Router, lock, body string, token int64) {
+	t.Helper()
+	if again := ask(t, r, 200, "", "PUT", lock, body); again.token != token || again.waited > 300 {
+		t.Errorf("token %d after %d ms, had %d", again.token, again.waited, token)
+	}
+}

@@ -104,6 +104,7 @@ func (l *lane) join(w *waiter) {
 		w.countContention(l)
 	}
 	g.waiters = append(g.waiters, w)
+	g.due = g.due || l.owners(g)[w.op.Owner]
 }
 
 // countContention counts, once, that a request didn't get its lock at once.
@@ -307,12 +308,12 @@ func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
 	}
+	if len(l.reentering(g)) > 0 {
+		return 0
+	}
 	head := g.first()
 	if head == nil { // all waiters have promises; the next of them asks when the holder's lease has ended, at the latest
 		return l.ends(g, "")
-	}
-	if l.reenters(head) {
-		return 0
 	}
 	e, ok := l.doc.Entry(l.r.queue, g.class, g.path, g.mode)
 	if !ok || e.TurnSince > 0 {
@@ -335,13 +336,31 @@ func (l *lane) chance(g *group) int64 {
 	return at
 }
 
-// reenters reports whether the owner of a waiter has the lock already. Such a waiter comes before all others. It waits only because it
-// asked while another proxy had promises.
-func (l *lane) reenters(w *waiter) bool {
-	d := l.doc
-	return (len(d.Chain) == 0 || d.Promiser == l.r.queue) && slices.ContainsFunc(d.Holds, func(h state.Hold) bool {
-		return h.Owner == w.op.Owner && h.Path == w.op.Path && (h.Mode == state.Exclusive || w.op.Mode == state.Shared)
-	})
+// reentering returns the waiters of a group whose owner has the lock already. They come before all others. Such a request waits because its
+// proxy didn't know that, or because another proxy had promises.
+func (l *lane) reentering(g *group) []*waiter {
+	var found []*waiter
+	owners := l.owners(g)
+	for _, w := range g.waiters {
+		if owners[w.op.Owner] && !w.promised && len(found) < maxReaders {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// owners returns who has the lock that a group waits for, and may re-enter it now, as far as this proxy knows.
+func (l *lane) owners(g *group) map[string]bool {
+	owners := map[string]bool{}
+	if l.doc == nil || len(l.doc.Chain) > 0 && l.doc.Promiser != l.r.queue {
+		return owners
+	}
+	for i := range l.doc.Holds {
+		if h := &l.doc.Holds[i]; h.Path == g.path && (h.Mode == state.Exclusive || g.mode == state.Shared) {
+			owners[h.Owner] = true
+		}
+	}
+	return owners
 }
 
 // ends returns when the leases that keep an owner from a group's lock will have ended.

@@ -84,8 +84,8 @@ func TestTheManualsProgramsExcludeTheirOwnCopies(t *testing.T) {
 	}
 }
 
-// TestTheManualsProgramsTryAgainToRenew: one proxy behind a balancer is stopped, or its answer breaks off, or isn't optimist's. The release
-// hangs, too.
+// TestTheManualsProgramsTryAgainToRenew: one proxy behind a balancer is stopped, or its answer breaks off, or isn't optimist's, or comes byte by
+// byte. The release hangs, too.
 func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
 	for language, s := range snippets() {
 		t.Run(language, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
 			var renewals atomic.Int32
 			renewed, over := make(chan struct{}), make(chan struct{})
 			balancer := engine.Between(t, optimist.Start(t, optimist.Options{}).URL, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-				const none, hangs, breaksOff, page = 0, 1, 3, 5
+				const none, hangs, breaksOff, page, trickles = 0, 1, 3, 5, 7
 				n := int32(none)
 				if r.Method == http.MethodDelete {
 					n = hangs
@@ -111,10 +111,12 @@ func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
 					_, _ = io.WriteString(w, `{"lock":"`)
 				case page:
 					_, _ = io.WriteString(w, "<html></html>")
+				case trickles:
+					trickle(w, r, over)
 				default:
 					pass.ServeHTTP(w, r)
 				}
-				if n == page+1 {
+				if n == trickles+1 {
 					close(renewed)
 				}
 			})
@@ -130,6 +132,23 @@ func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
 			}
 			p.end(t)
 		})
+	}
+}
+
+// trickle answers with a byte every half second, until the client leaves or it is over.
+func trickle(w http.ResponseWriter, r *http.Request, over <-chan struct{}) {
+	every := time.NewTicker(time.Second / 2)
+	defer every.Stop()
+	for {
+		_, _ = io.WriteString(w, " ")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-every.C:
+		case <-over:
+			return
+		case <-r.Context().Done():
+			return
+		}
 	}
 }
 

@@ -15,11 +15,13 @@ import (
 // The words of the clock in the head.
 const (
 	lastAt  = clockAt + iota // the last moment of a note, or of a drop, to within tick
-	wallAt                   // the wall clock at that moment
-	beganAt                  // the moment at which the process began
-	sinceAt                  // the time since the system's start at that moment
+	wallAt                   // how far the wall clock was ahead of the moment then
+	sinceAt                  // how far the time since the system's start was ahead of the moment at which the process began
 	startAt                  // which start that was
 )
+
+// A process may be killed between any two words. How far a clock is ahead stays the same as long as it isn't set. So it goes with the last
+// moment, and with the one before it.
 
 // tick is how exact the last moment is in the file, in nanoseconds.
 const tick = int64(time.Millisecond)
@@ -44,14 +46,13 @@ func (b *Book) Begin() (moment int64) {
 	moment = b.clocks.wall()
 	since, start := b.clocks.since()
 	if last := b.clock(lastAt); last != 0 {
-		gone := moment - b.clock(wallAt)
+		gone := moment - b.clock(wallAt) - last
 		if start != 0 && start == b.words[startAt].Load() {
-			gone = min(gone, b.clock(beganAt)+since-b.clock(sinceAt)-last)
+			gone = min(gone, since-b.clock(sinceAt)-last)
 		}
 		moment = last + tick + max(gone, 0)
 	}
-	b.setClock(beganAt, moment)
-	b.setClock(sinceAt, since)
+	b.setClock(sinceAt, since-moment)
 	b.words[startAt].Store(start)
 	b.tick(moment)
 	return moment
@@ -60,9 +61,8 @@ func (b *Book) Begin() (moment int64) {
 // tick notes the last moment. The caller holds a lock of the book, and survives.
 func (b *Book) tick(moment int64) {
 	for last := b.clock(lastAt); moment >= last+tick; last = b.clock(lastAt) {
-		if b.words[lastAt].CompareAndSwap(uint64(last), uint64(moment)) { //nolint:gosec // the same bits
-			b.setClock(wallAt, b.clocks.wall())
-		}
+		b.setClock(wallAt, b.clocks.wall()-moment)
+		b.words[lastAt].CompareAndSwap(uint64(last), uint64(moment)) //nolint:gosec // the same bits
 	}
 }
 

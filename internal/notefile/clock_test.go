@@ -3,6 +3,8 @@
 package notefile
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,6 +101,45 @@ func TestNotesOutliveAClockThatIsSet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The process is killed while it notes, long after its last note. The next one begins at once, and recalls what was noted.
+func TestNotesOutliveAKillWhileOneIsMade(t *testing.T) {
+	const maxAge = 5 * time.Minute
+	for name, set := range map[string]time.Duration{"nothing": 0, "the clock is set back": -time.Hour, "the clock is set forward": time.Hour} {
+		for _, stored := range [][]int{{}, {wallAt}, {lastAt}, {wallAt, lastAt}} {
+			t.Run(fmt.Sprint(name, stored), func(t *testing.T) {
+				path, key, s := file(t), &note.Key{Named: true}, &system{wall: 1000 * time.Hour}
+				one := s.run(t, path, maxAge)
+				one.notes(&note.Key{})
+				one.passes(time.Hour)
+				s.wall += set
+				one.notes(key)
+				one.passes(4 * time.Minute)
+				one.killed(stored)
+				s.passes(time.Second)
+				two := s.run(t, path, maxAge)
+				if two.book.Recall(two.book.ID(key), int64(two.now)) == nil {
+					t.Error("the note isn't recalled")
+				}
+			})
+		}
+	}
+}
+
+// killed has a process end while it notes, when it has stored these words of the clock.
+func (r *run) killed(stored []int) {
+	before := map[int]uint64{}
+	for _, at := range []int{lastAt, wallAt} {
+		before[at] = r.file.words[at].Load()
+	}
+	r.notes(&note.Key{})
+	for at, word := range before {
+		if !slices.Contains(stored, at) {
+			r.file.words[at].Store(word)
+		}
+	}
+	r.file.Close()
 }
 
 // An index is dropped, the clock is set back, the process ends: what the next one notes is from after the drop.

@@ -218,6 +218,7 @@ func (b *Book) Put(id note.ID, n note.Note) {
 		}
 		return
 	}
+	b.tick(n.At) // first: a note that is later than the last moment would be from the future for the next process
 	if s == nil {
 		s = b.room(bucket, &n)
 	}
@@ -228,7 +229,6 @@ func (b *Book) Put(id note.ID, n note.Note) {
 	s[metaAt].Store(meta(&n))
 	s[sumAt].Store(sum(s, id.Tag))
 	s[tagAt].Store(id.Tag)
-	b.tick(n.At)
 }
 
 // Get returns the note under id. Notes from before their index was dropped don't count.
@@ -259,10 +259,10 @@ func (b *Book) Drop(index uint64, at int64) {
 		return
 	}
 	defer b.survive(debug.SetPanicOnFault(true))
+	b.tick(at)
 	if d := b.dropped(index); int64(d.Load()) < at { //nolint:gosec // the same bits
 		d.Store(uint64(at)) //nolint:gosec // likewise
 	}
-	b.tick(at)
 }
 
 // DropAll is Drop for all indices.

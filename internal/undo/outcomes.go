@@ -11,7 +11,8 @@ import (
 // What becomes of noted writes. A journal's pages say it, so that whichever process rolls back knows it.
 
 // Applied records that a noted write was applied, and which revision it made (zero: not known). The journal stores that with its next page:
-// Applied doesn't wait for it.
+// Applied doesn't wait for it. If there is no further page, a sweep stores it: the lease may end
+// at another process.
 func (j *Journal) Applied(at Place, made doc.Revision) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,13 +59,18 @@ func (j *Journal) store(ctx context.Context, failed ...Place) error {
 // Flush stores what this process alone knows of writes: that they were applied, or weren't. Call it before the process ends, when no write
 // is under way any more. Without it, a rollback by another process has to infer more of that from the documents.
 func (s *Store) Flush(ctx context.Context) error {
+	return s.flush(ctx, func(*Journal) bool { return true })
+}
+
+// flush is Flush for some journals.
+func (s *Store) flush(ctx context.Context, which func(*Journal) bool) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
 	seen := map[*Journal]bool{}
 	s.journals.Range(func(_, known any) bool {
 		j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
-		if seen[j] {
+		if seen[j] || !which(j) {
 			return true
 		}
 		seen[j] = true

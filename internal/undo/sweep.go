@@ -21,7 +21,8 @@ import (
 // sweeps is how many sweeps go before one that cleans.
 const sweeps = 60
 
-// SweepEvery recovers unsettled journals, once in that time, until ctx ends, and removes the rest of old ones. Every proxy does so: again
+// SweepEvery recovers unsettled journals, once in that time, until ctx ends, and removes the rest of old ones. Of idle journals it stores
+// what this process alone knows. Every proxy does so: again
 // has to find out itself whether a journal's lease has ended.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
 	n, failing := 0, false
@@ -31,7 +32,7 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 			_, err = s.Clean(ctx)
 			s.forgetSeen()
 		}
-		err = errors.Join(err, s.forgetEnded(ctx, s.isIdle))
+		err = errors.Join(err, s.flush(ctx, s.isIdle), s.forgetEnded(ctx, s.isIdle))
 		if err != nil && ctx.Err() == nil && !failing {
 			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
 		}

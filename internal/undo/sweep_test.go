@@ -230,6 +230,37 @@ func TestWhoHasWrittenWhatIsUndoneIsTold(t *testing.T) {
 	}
 }
 
+// TestASweepStoresWhatOneProcessAloneKnows: the holder's last write was applied through this process, and another process undoes it. Meanwhile
+// others have written the document.
+func TestASweepStoresWhatOneProcessAloneKnows(t *testing.T) {
+	var clock atomic.Int64
+	s, e, left := newSums(t, func(*enginetest.Engine, string) {})
+	here := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+	j, at := noted(t, here, e)
+	e.Put(t, "/docs/_doc/1", `{"n":9}`)
+	j.Applied(at, doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 2})
+	e.Put(t, "/docs/_doc/1", `{"n":14}`)
+	clock.Add(int64((6 * time.Second).Seconds()))
+	ctx, stop := context.WithCancel(t.Context())
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		here.SweepEvery(ctx, time.Millisecond, func(context.Context, string, int64) error { return nil })
+	}()
+	enginetest.Wait(t, "it is stored that the write was applied", func() bool {
+		all, err := s.Entries(t.Context(), 7, 0, 10, false)
+		return err == nil && len(all.Entries) == 1 && all.Entries[0].State == "applied"
+	})
+	stop()
+	<-swept
+	if n, err := s.Rollback(t.Context(), 7); err != nil || n != 0 || *left != 0 {
+		t.Errorf("%d left, %d letters, %v; want none", n, *left, err)
+	}
+	if _, body := e.Ask(t, "GET", "/docs/_source/1", ""); body != `{"n":15}` {
+		t.Errorf("the document is %s; want 15", body)
+	}
+}
+
 // TestOldSightingsAreForgotten: a rollback of another proxy was seen, and is over. Nobody asks for it again, and so nothing else removes what
 // was seen.
 func TestOldSightingsAreForgotten(t *testing.T) {
