@@ -1,21 +1,14 @@
 package bulk
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
-	"optimist/internal/api"
-	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/outbound"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -72,13 +65,6 @@ type Group struct {
 	panicked error // see Panic
 }
 
-// Refusal is the engine's answer to a bulk that it refused as a whole.
-type Refusal struct {
-	Status int
-	Fields []wire.Field
-	Body   []byte
-}
-
 // Bounds of one request, and of the wait for it.
 const (
 	maxBytes = 8 << 20
@@ -88,37 +74,6 @@ const (
 	// for one of these items.
 	idle = 2 * time.Millisecond
 )
-
-// parkedWrite is a write that waits for its request, and then for its result.
-type parkedWrite struct {
-	text    []byte
-	said    es.Item // what the engine says in res, of a bulk that tells what became of its items
-	at      int     // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
-	res     Result
-	node    string // that answered
-	err     error
-	done    chan struct{} // closed when res or err is there
-	unowned bool          // no goroutine is at work on its item
-	asIs    bool          // the client gets the engine's element as it stands
-	once    bool          // it isn't sent again after a rejection
-	doc     document      // as the client names it; without an id, the engine makes one
-	// resumer goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
-	resumer Resumer
-	ended   bool // it is called, or about to be
-}
-
-// Resumer goes on with an item, once there is what Received returns.
-type Resumer interface{ Resume() }
-
-// parkedRead is a read that waits for its request, and then for the document.
-type parkedRead struct {
-	ctx    context.Context
-	caller es.Caller
-	doc    es.Document
-	res    es.Fetched
-	err    error
-	done   chan struct{}
-}
 
 // Begin notes that so many items begin their work.
 func (g *Group) Begin(items int) {
@@ -207,97 +162,6 @@ func (g *Group) Summary() Summary {
 	return g.summary
 }
 
-// Way takes the requests of one item to the engine, one after the other, together with those of the other items of its Group.
-type Way struct {
-	group  *Group
-	item   *Item
-	turns  *Turns      // in one of which the item begins; nil: it has a goroutine of its own
-	parked parkedWrite // the write under way
-	// response is what Received returns of a write that was launched: nobody shares that.
-	response upstream.Response
-}
-
-// Open makes the Way that of an item. Nobody may use what it was before. turns are the ones that the item's goroutine does; nil: it does
-// nothing but this item.
-func (w *Way) Open(g *Group, it *Item, turns *Turns) { *w = Way{group: g, item: it, turns: turns} }
-
-// Request is Item.Request, in memory of the group.
-func (w *Way) Request() (method, target []byte) {
-	return w.item.request(w.group.space.take(w.item.roomOfRequest()))
-}
-
-// Waits is for before the item's goroutine waits for the engine, or for other writes.
-func (w *Way) Waits() {
-	if w.turns != nil {
-		w.turns.Wait()
-	}
-}
-
-// Do sends a write of the item's document. It goes with the writes of other items if a bulk can say it, else by itself.
-func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
-	w.Waits()
-	var q request
-	if q.read(r); !w.park(&q) {
-		return w.group.sendAlone(ctx, r)
-	}
-	w.parked.done = make(chan struct{})
-	w.group.park(&w.parked)
-	<-w.parked.done
-	res, _, err := w.Received()
-	return res, err
-}
-
-// Park makes an item of the request that out would make. The item goes with the writes of other items: see Launch. Park reports false if no
-// item can say what the request says.
-func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
-	q := request{kind: out.Op.Kind, query: out.Query, guard: n, body: body}
-	if create {
-		q.kind = api.Create
-	}
-	return w.park(&q)
-}
-
-func (w *Way) park(q *request) bool {
-	text, ok := w.item.appendText(w.group.space.take(len(w.item.ID)+len(q.query)+len(q.body)+roomOfAction), q)
-	if ok {
-		w.parked = parkedWrite{text: text, at: w.item.at, once: w.item.PassRejected, doc: w.item.document()}
-	}
-	return ok
-}
-
-// Launch sends what was parked. r is called once there is what Received returns. Items that may go on without waiting for the engine do so
-// in few goroutines, in turn.
-func (w *Way) Launch(r Resumer) {
-	w.parked.resumer = r
-	w.group.park(&w.parked)
-}
-
-// Received is what came of the write that was sent last, and what that says, if it is an item of the engine's answer to a bulk.
-func (w *Way) Received() (_ *upstream.Response, said *es.Item, _ error) {
-	p := &w.parked
-	if p.err != nil {
-		return nil, nil, p.err
-	}
-	if p.said.Status == p.res.Status { // else it is the answer to an earlier try, or there is none
-		said = &p.said
-	}
-	w.item.place, w.item.action = p.res.place, nil
-	if !bytes.HasPrefix(p.text[1:], p.res.action) {
-		w.item.action = p.res.action
-	}
-	// Changes may share a write that was sent by Do. They hold its response longer than the one whose Way it came by. One of them may be a
-	// request of its own, whose answer needs the engine's fields.
-	r := &w.response
-	if p.resumer == nil {
-		r = new(upstream.Response)
-	}
-	r.Status, r.Fields, r.Payload, r.Node, r.OfAll = p.res.Status, w.group.Head(), p.res.Body, p.node, p.res.ofAll
-	return r, said, nil
-}
-
-// roomOfAction is what most actions take, in bytes, beyond the document's id and the parameters.
-const roomOfAction = 96
-
 // sendAlone sends a request by itself. The other items don't wait for its item meanwhile.
 func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	g.mu.Lock()
@@ -306,22 +170,6 @@ func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.R
 	defer g.Begin(1)
 	r.Target = uri.WithParams(r.Target, g.Params)
 	return g.Upstream.Do(wire.Last(ctx), r)
-}
-
-// Fetch reads the item's document, together with the documents of other items.
-func (w *Way) Fetch(ctx context.Context, caller es.Caller, d es.Document) (doc.Revision, error) {
-	w.Waits()
-	p := &parkedRead{ctx: ctx, caller: caller, doc: d, done: make(chan struct{})}
-	g := w.group
-	g.mu.Lock()
-	g.reads = append(g.reads, p)
-	g.working--
-	g.sendIfComplete(true)
-	<-p.done
-	if p.err != nil {
-		return doc.Revision{}, p.err
-	}
-	return p.res.Revision, p.res.Err
 }
 
 // sendIfComplete sends what is parked, if no item is at work that could park more, or if there is enough for a request. It is called with
@@ -385,241 +233,6 @@ func (g *Group) Close() {
 	}
 }
 
-// errShort reports an answer to a bulk that has more or fewer results than the bulk had items, or that has them in another order.
-var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
-
-// write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), they wait
-// and go again: nothing of them was applied.
-func (g *Group) write(writes []*parkedWrite) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.notePanic(p)
-			g.finish(slices.DeleteFunc(writes, func(w *parkedWrite) bool { return w.markLost(g.Panic()) }))
-		}
-	}()
-	slices.SortStableFunc(writes, func(a, b *parkedWrite) int { return a.at - b.at })
-	err := retry.Do(g.Context, g.Retry, func(context.Context, int) error {
-		if writes = g.exchange(writes); len(writes) > 0 {
-			return fmt.Errorf("%w: the engine rejects %d items of a bulk", doc.ErrConflict, len(writes))
-		}
-		return nil
-	})
-	if err != nil {
-		g.finish(writes) // the rejection is their answer
-	}
-}
-
-// exchange sends a bulk once. It returns the writes that were rejected and may go again. All others have their results.
-func (g *Group) exchange(writes []*parkedWrite) []*parkedWrite {
-	if whole := g.refusedWhole(); whole != nil {
-		for _, w := range writes {
-			w.res = Result{Status: whole.Status, Body: whole.Body, ofAll: true}
-		}
-		g.finish(writes)
-		return nil
-	}
-	size := 0
-	for _, w := range writes {
-		size += len(w.text)
-	}
-	body := make([]byte, 0, size)
-	for _, w := range writes {
-		body = append(body, w.text...)
-	}
-	g.sendBulk(writes, g.request(body))
-	rejected, ended := rejections(writes)
-	g.finish(ended)
-	return rejected
-}
-
-// rejections are the writes that were rejected and may go again, and the others. A write may not go again if a later one of its document
-// has gone through: the client's order would be lost.
-func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
-	isRejected := func(w *parkedWrite) bool {
-		return w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once
-	}
-	if !slices.ContainsFunc(writes, isRejected) {
-		return nil, writes
-	}
-	through := map[string]bool{} // ids: whether two names stand for one index isn't known here
-	for _, w := range slices.Backward(writes) {
-		if isRejected(w) && !through[w.doc.id] {
-			again = append(again, w)
-			continue
-		}
-		ended = append(ended, w)
-		through[w.doc.id] = w.doc.id != ""
-	}
-	slices.Reverse(again)
-	slices.Reverse(ended)
-	return again, ended
-}
-
-// request is the request of a bulk with this body.
-func (g *Group) request(body []byte) *upstream.Request {
-	return &upstream.Request{Method: http.MethodPost, Target: g.Target, Fields: g.Fields, Body: body, Timeout: g.Timeout, Client: g.Client,
-		Background: g.Background}
-}
-
-// Stream sends an item that isn't guarded as a bulk of its own, while the client is still sending it: body is its text. It returns the
-// item's result.
-func (g *Group) Stream(body upstream.Source) (Result, error) {
-	r := g.request(nil)
-	r.Stream, r.Length = body, -1
-	w := &parkedWrite{asIs: true}
-	g.sendBulk([]*parkedWrite{w}, r)
-	return w.res, w.err
-}
-
-// sendBulk sends a bulk, and gives each write its result.
-func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
-	res, err := g.Upstream.Do(wire.Last(g.Context), r)
-	switch {
-	case err != nil:
-		for _, w := range writes {
-			w.err = err
-		}
-	case res.Status != http.StatusOK:
-		body, fields, err := plain(res)
-		if err != nil { // the client gets it as it came
-			body, fields = res.Payload, append(fields, wire.Field{Name: contentEncoding, Value: bytes.Clone(res.Get("content-encoding"))})
-		}
-		failure := Result{Status: res.Status, Body: bytes.Clone(body), ofAll: true}
-		g.noteRefusal(&Refusal{Status: res.Status, Fields: fields, Body: failure.Body})
-		for _, w := range writes {
-			w.res, w.node = failure, res.Node
-		}
-		res.Release()
-	default:
-		g.distribute(writes, res) // and they keep it
-	}
-}
-
-// finish lets the items of these writes go on: the writes have their results.
-func (g *Group) finish(writes []*parkedWrite) {
-	items := 0
-	for _, w := range writes {
-		if !w.unowned {
-			items++
-		}
-	}
-	g.Begin(items) // before any of them goes on, so that the first doesn't take itself for the last
-	quick := make([]*parkedWrite, 0, len(writes))
-	for _, w := range writes {
-		switch w.ended = true; {
-		case w.resumer == nil:
-			close(w.done)
-		case w.err == nil && w.res.Status < 300:
-			quick = append(quick, w)
-		default:
-			go w.resumer.Resume()
-		}
-	}
-	if len(quick) > 0 {
-		InTurn(len(quick), func(_ *Turns, k int) { quick[k].resumer.Resume() })
-	}
-}
-
-// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. The rest of the bulk isn't
-// sent then. A 429 isn't one: it holds for the moment only.
-func (g *Group) refusedWhole() *Refusal {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.refusal == nil || g.written || g.refusal.Status == http.StatusTooManyRequests {
-		return nil
-	}
-	return g.refusal
-}
-
-func (g *Group) noteRefusal(r *Refusal) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.refusal = r
-}
-
-// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, or has
-// them in an order that nobody can make out, the outcome of all of them is unknown.
-func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
-	var part Summary
-	body, head, err := plain(res)
-	of := part.read(body)
-	whole := err == nil && of.readAll(writes)
-	if whole && mayBeMixedUp(writes) {
-		if writes, whole = inOrder(writes); whole {
-			of = part.read(body)
-			whole = of.readAll(writes)
-		}
-	}
-	for _, w := range writes {
-		if w.node = res.Node; whole {
-			w.res.alone(&w.said)
-		} else {
-			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.written = true; !whole {
-		return // it isn't known whose answer it is
-	}
-	if g.rounds == 0 {
-		g.summary.TookFirst, g.summary.Ingest = part.TookFirst, -1
-		g.head = head
-	}
-	g.rounds++
-	if part.Ingest >= 0 {
-		g.summary.Ingest = max(g.summary.Ingest, 0) + part.Ingest
-	}
-}
-
-// maxPlain bounds a decoded answer, in bytes.
-const maxPlain = 64 << 20
-
-var contentEncoding = []byte("Content-Encoding")
-
-// plain is an answer without its content coding, and its header fields without those of the coding and of the length: a balancer may
-// compress an answer although nobody has asked for that.
-func plain(res *upstream.Response) (body []byte, head []wire.Field, err error) {
-	for _, f := range res.EndToEnd(nil) {
-		if !wire.EqualFold(f.Name, "content-length") && !wire.EqualFold(f.Name, "content-encoding") {
-			head = append(head, wire.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
-		}
-	}
-	body, err = coding.Decode(res.Payload, res.Get("content-encoding"), maxPlain)
-	return body, head, err
-}
-
-// read reads the documents of parked reads.
-func (g *Group) read(reads []*parkedRead) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.notePanic(p)
-			for _, p := range reads {
-				p.err = g.Panic()
-			}
-		}
-		g.Begin(len(reads))
-		for _, p := range reads {
-			close(p.done)
-		}
-	}()
-	first := reads[0]
-	if len(reads) == 1 {
-		first.res.Revision, first.res.Err = g.Documents.Fetch(first.ctx, first.caller, first.doc)
-	} else {
-		docs := make([]es.Document, len(reads))
-		for i, p := range reads {
-			docs[i] = p.doc
-		}
-		all, err := g.Documents.FetchAll(first.ctx, first.caller, docs)
-		for i, p := range reads {
-			if p.err = err; err == nil {
-				p.res = all[i]
-			}
-		}
-	}
-}
-
 // notePanic keeps what a goroutine of the group panicked with. A panic in that goroutine would end the process. The caller of the group
 // deals with it instead: see Panic.
 func (g *Group) notePanic(p any) {
@@ -633,12 +246,4 @@ func (g *Group) Panic() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.panicked
-}
-
-// markLost gives a write that has no result yet an unknown outcome. It reports whether the write had its result.
-func (w *parkedWrite) markLost(why error) (ended bool) {
-	if !w.ended {
-		w.res, w.err = Result{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: why}
-	}
-	return w.ended
 }

@@ -6,8 +6,6 @@ package bulk
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -17,15 +15,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
-	"optimist/internal/doc"
-	"optimist/internal/es"
 	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 )
-
-// ErrUnreadable reports a bulk that doesn't have the form that the engine documents. The caller forwards the whole request unchanged, so
-// that the engine says what is wrong with it.
-var ErrUnreadable = errors.New("the bulk can't be read")
 
 // Item is one action of a bulk. Its slices point into the request.
 type Item struct {
@@ -71,82 +63,6 @@ type Item struct {
 	action []byte
 }
 
-// Defaults are what the request says of all its items. An item may say otherwise for itself.
-type Defaults struct {
-	Index, Type string // of its path, decoded
-	Routing     string
-	Types       bool // items may name a mapping type
-	// Params are those parameters of the request's query that a request for one document can have: pipeline, refresh, timeout and the like.
-	Params []byte
-}
-
-// maxDefaults bounds how long what a request says of all its items may be, in bytes. Each item is written as a request of its own, which
-// says it again: so a long head and many short items would cost the product of their lengths.
-const maxDefaults = 1 << 10
-
-// Fit reports whether a request for each item may say the defaults again. If they are too long, the bulk has to be forwarded as it is.
-func (d *Defaults) Fit() bool {
-	return len(d.Index)+len(d.Type)+len(d.Routing)+len(uri.Only(nil, d.Params, repeated...)) <= maxDefaults
-}
-
-// Reader goes through the items of a bulk.
-type Reader struct {
-	Defaults
-	// More says that the bulk goes on behind the text. Next stops before an item that the text breaks off in; without More such an item is
-	// unreadable.
-	More bool
-	// Lenient makes an Odd item of an action that some engines take and others refuse: the engine decides. It is for a bulk that is read in
-	// windows. Once items of it have been written, the whole can't be left to the engine any more.
-	Lenient bool
-
-	text   []byte
-	read   int                 // items
-	shared [len(shared)][]byte // the parameters of that name, as they stand in Params
-	stream bool                // the request asks for a data stream
-}
-
-// NewReader returns a Reader of a bulk's body, or of some whole lines of one.
-func NewReader(text []byte, d Defaults) *Reader {
-	r := &Reader{Defaults: d, text: text}
-	for i, name := range shared {
-		r.shared[i] = uri.Only(nil, d.Params, name)
-	}
-	_, r.stream = uri.Param(d.Params, "require_data_stream")
-	return r
-}
-
-// Rest is what hasn't been read yet. It begins with the item that the text breaks off in, if there is one.
-func (r *Reader) Rest() []byte { return r.text }
-
-// Next reads the next item. ok is false after the last one. The error is ErrUnreadable.
-func (r *Reader) Next() (it Item, ok bool, err error) {
-	r.text = skipEmpty(r.text)
-	line, rest, ended := cutLine(r.text)
-	switch {
-	case !ended && (r.More || len(r.text) == 0):
-		return it, false, nil
-	case !ended:
-		return it, false, ErrUnreadable
-	}
-	if err := it.readAction(line, r); err != nil {
-		return it, false, err
-	}
-	if it.Kind != api.Delete {
-		if it.Source, rest, ended = cutLine(rest); !ended && r.More {
-			return it, false, nil
-		}
-		if !ended || it.Kind == api.Update && !it.readUpdate() {
-			return it, false, ErrUnreadable
-		}
-		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)
-		it.Piped = it.pipes && gjson.GetBytes(it.Source, "upsert").Exists()
-	}
-	it.Text, it.at = r.text[:len(r.text)-len(rest)], r.read
-	r.text = rest
-	r.read++
-	return it, true, nil
-}
-
 // readUpdate reads the line of an update, of which the engines read no more than one value. It reports false if the engine refuses the
 // whole bulk for it.
 func (it *Item) readUpdate() bool {
@@ -167,107 +83,6 @@ func (it *Item) readUpdate() bool {
 	guardsItself := api.GuardsItself(it.Source)
 	it.Guarded = it.Guarded || guardsItself
 	return doc != script && !(it.Guarded && upserts) && !(guardsItself && it.Retries)
-}
-
-// Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,
-// either, or if it has no document.
-func (r *Reader) Action() (it Item, ok bool, err error) {
-	line, _, ended := cutLine(skipEmpty(r.text))
-	if !ended {
-		return it, false, nil
-	}
-	err = it.readAction(line, r)
-	return it, err == nil && it.Kind != api.Delete, err
-}
-
-// HasAction reports whether the rest begins with a whole action.
-func (r *Reader) HasAction() bool {
-	return bytes.IndexByte(bytes.TrimLeft(r.text, " \t\r\n"), '\n') >= 0
-}
-
-// firstValue is the JSON value that a text begins with; nil if it begins with none. Of the line of an update the engines read no more.
-func firstValue(text []byte) []byte {
-	if jsontext.Valid(text) {
-		return text
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var v json.RawMessage
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	return text[:d.InputOffset()]
-}
-
-// Name names the document of an item, and the action.
-type Name struct{ Verb, Index, ID, Routing string }
-
-// Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows: all is
-// false then, and if there are no items.
-// Engines may still carry out such a bulk: they read no further than they need, and some accept whatever follows.
-func Names(text []byte, d Defaults) (of []Name, all bool) {
-	for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
-		var line []byte
-		line, text, _ = cutLine(text)
-		n := Name{Index: d.Index, Routing: d.Routing}
-		gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
-			n.Verb = verb.String()
-			meta.ForEach(n.read)
-			return false
-		})
-		if _, _, known := verbOf([]byte(n.Verb)); !known {
-			return of, false
-		}
-		if of = append(of, n); n.Verb != "delete" {
-			_, text, _ = cutLine(text)
-		}
-	}
-	return of, len(of) > 0
-}
-
-// read reads a member of an action.
-func (n *Name) read(name, v gjson.Result) bool {
-	if v.Type == gjson.Null {
-		return true
-	}
-	switch name.String() {
-	case "_index":
-		n.Index = v.String()
-	case "_id":
-		n.ID = v.String()
-	case "routing":
-		n.Routing = v.String()
-	}
-	return true
-}
-
-// skipEmpty returns the text without the empty lines that it begins with: the engines skip them between items.
-func skipEmpty(text []byte) []byte {
-	content := 0
-	for content < len(text) && (text[content] == '\n' || text[content] == '\r' || text[content] == ' ' || text[content] == '\t') {
-		content++
-	}
-	return text[bytes.LastIndexByte(text[:content], '\n')+1:]
-}
-
-// cutLine returns the first line without its end (LF, or CR and LF), and the rest of the text. ended is false if the line has no end.
-func cutLine(text []byte) (line, rest []byte, ended bool) {
-	line, rest, ended = bytes.Cut(text, []byte("\n"))
-	return bytes.TrimSuffix(line, []byte("\r")), rest, ended
-}
-
-// verbOf is the action of that name.
-func verbOf(name []byte) (verb string, kind api.Kind, known bool) {
-	switch string(name) {
-	case "index":
-		return "index", api.Index, true
-	case "create":
-		return "create", api.Create, true
-	case "update":
-		return "update", api.Update, true
-	case "delete":
-		return "delete", api.Delete, true
-	}
-	return "", 0, false
 }
 
 func (it *Item) readAction(line []byte, r *Reader) error {
@@ -302,44 +117,6 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 	// Only with the path it is certain which index that is: a gateway may take the path's first name for a tenant.
 	it.Elsewhere = r.Index != "" && it.Index != r.Index
 	return it.complete(r)
-}
-
-// memberName is the name of a member; plain is false for what no JSON has as one. Names that most actions have take no memory.
-func memberName(s *jsontext.Scanner) (name string, plain bool) {
-	switch string(s.Name()) {
-	case "_id":
-		return "_id", true
-	case "_index":
-		return "_index", true
-	}
-	return s.PlainName()
-}
-
-// scanAction returns a Scanner at the only member of an action. whole is false where the line isn't an object with one member, itself an
-// object.
-func scanAction(line []byte) (action jsontext.Scanner, whole bool) {
-	if !jsontext.Valid(line) || !utf8.Valid(line) {
-		return action, false
-	}
-	action = jsontext.Scan(line)
-	return action, action.IsObject() && action.Next() && action.Comma < 0 && action.Text()[0] == '{'
-}
-
-// firstAction is an action with the first member of a line alone: OpenSearch, and Elasticsearch before 8, ignore whatever follows it.
-// nil if the line doesn't begin with an action.
-func firstAction(line []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(line))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil
-	}
-	if _, err := d.Token(); err != nil { // its name
-		return nil
-	}
-	var meta json.RawMessage
-	if d.Decode(&meta) != nil {
-		return nil
-	}
-	return append(bytes.Clone(line[:d.InputOffset()]), '}')
 }
 
 // maxMembers is more members than an action can have, as none may be there twice.
@@ -558,90 +335,3 @@ func (it *Item) number(name string) (n int64, given bool) {
 	}
 	return n, given
 }
-
-// shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those from
-// firstOfUpdates on apply to updates alone: the engines take them with no other request for one document. Those from firstOfAll on apply to
-// all items, deletes included. The engines run no pipeline over what an update changes, only over a document that an update makes,
-// if at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client has
-// sent.
-var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
-	"wait_for_active_shards"}
-
-const firstOfUpdates, firstOfAll = 2, 5
-
-// noPipeline is the name that stands for no pipeline at all.
-const noPipeline = "_none"
-
-// repeated are all parameters that count for each item: the shared ones, and filter_path, by which the answer to each item is filtered.
-var repeated = append(shared[:], "filter_path")
-
-// The methods of requests for one document.
-var methodPut, methodPost, methodDelete = []byte("PUT"), []byte("POST"), []byte("DELETE")
-
-// Request returns the method and the target of a request for the item's document alone.
-func (it *Item) Request() (method, target []byte) {
-	return it.request(make([]byte, 0, it.roomOfRequest()))
-}
-
-// roomOfRequest is how many bytes the target of most requests takes at most.
-func (it *Item) roomOfRequest() int {
-	return len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
-}
-
-// request appends the target of Request.
-func (it *Item) request(target []byte) (method, _ []byte) {
-	t := uri.AppendSegment(append(target, '/'), it.Index)
-	typed := it.typed()
-	endpoint := "_doc"
-	method = methodPut
-	switch it.Kind {
-	case api.Create:
-		endpoint = "_create"
-	case api.Update:
-		method, endpoint = methodPost, "_update"
-	case api.Delete:
-		method = methodDelete
-	case api.IndexAuto:
-		method = methodPost
-	}
-	if typed {
-		t = uri.AppendSegment(append(t, '/'), it.Type)
-	} else {
-		t = append(append(t, '/'), endpoint...)
-	}
-	if it.ID != "" {
-		t = uri.AppendSegment(append(t, '/'), it.ID)
-	}
-	if typed && endpoint != "_doc" {
-		t = append(append(t, '/'), endpoint...)
-	}
-	params := it.params
-	if it.Kind == api.IndexAuto && it.Verb == "create" {
-		params = append(params[:len(params):len(params)], "&op_type=create"...)
-		params = bytes.TrimPrefix(params, []byte("&"))
-	}
-	if len(params) > 0 {
-		t = append(append(t, '?'), params...)
-	}
-	return method, t
-}
-
-// Names are those of the item's document, as they stand in the target of its request.
-func (it *Item) Names() es.Document {
-	d := es.Document{Ref: doc.Ref{Index: it.Index, ID: it.ID}}
-	if it.typed() {
-		d.Type = it.Type
-	}
-	return d
-}
-
-// Retrying is the text of an update, with retry_on_conflict added. The update must not have one.
-func (it *Item) Retrying(times int) []byte {
-	out := make([]byte, 0, len(it.Text)+len(`"retry_on_conflict":1000,`))
-	out = append(append(out, it.Text[:it.meta]...), `"retry_on_conflict":`...)
-	out = append(strconv.AppendInt(out, int64(times), 10), ',')
-	return append(out, it.Text[it.meta:]...)
-}
-
-// typed reports whether the item names a mapping type of its own (Elasticsearch 6 and 7).
-func (it *Item) typed() bool { return it.Type != "" && it.Type != "_doc" }

@@ -7,7 +7,24 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/session"
 )
+
+// shardAt is a shard as a node sees it.
+type shardAt struct {
+	shard es.Shard
+	node  string
+	realm session.Credentials
+}
+
+// primary is the term under which a node sends writes to a shard. Who has its turn looks at it.
+type primary struct {
+	turn
+	term    int64
+	since   time.Time // when the term was first known
+	askedAt time.Time // when it was last asked for
+	refused time.Time // until when there is no use in asking
+}
 
 // quickest is less than the shortest time in which a primary was seen to die, to be replaced, and the write to be answered: 13 ms.
 const quickest = 10 * time.Millisecond

@@ -1,0 +1,178 @@
+package intercept
+
+import (
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/bulk"
+	"optimist/internal/catalog"
+	"optimist/internal/doc"
+	"optimist/internal/outcome"
+	"optimist/internal/rule"
+	"optimist/proxy"
+)
+
+// ruleOf is the rule that takes the item.
+func (b *items) ruleOf(it *item) (*rule.Rule, error) {
+	known := &it.named.rules[it.Kind]
+	if known.known {
+		return known.rule, nil
+	}
+	a := rule.Target{Index: it.Index, Kind: it.Kind, Fields: b.r.Head().Fields}
+	ru, err := match(b.i.Rules.Rules(), &a, func() (catalog.Index, error) { return b.indexOf(it.named) })
+	if err != nil {
+		return nil, err
+	}
+	*known = ruled{ru, true}
+	return ru, nil
+}
+
+// looked is what look has found.
+type looked struct {
+	found  bool        // an item that has to be dealt with here
+	reason string      // why none has; empty: a rule takes some, and there is nothing to do for it
+	of     []bulk.Name // all items' names, of a client of whom something may be known
+}
+
+// look goes through the items until it finds one that has to be dealt with here. It keeps none of them: most bulks have no such item, and
+// then nobody needs them. The error is bulk.ErrUnreadable.
+func (b *items) look(reader *bulk.Reader) (l looked, err error) {
+	known := b.r.Client().Known
+	l.reason = untaken
+	var it item
+	for {
+		it = item{}
+		var ok bool
+		if it.Item, ok, err = reader.Next(); err != nil || !ok {
+			return l, err
+		}
+		it.named = b.nameOf(it.Index)
+		b.chooseFor(&it)
+		switch {
+		case it.isOurs():
+			return looked{found: true}, nil
+		case it.passes:
+			l.reason = outcome.ReasonBulk
+		case it.rule != nil && l.reason == untaken:
+			l.reason = ""
+		}
+		if known {
+			l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
+		}
+	}
+}
+
+// isOurs reports whether the item has to be dealt with here.
+func (it *item) isOurs() bool { return it.guarded || it.retries || it.err != nil }
+
+// choose finds out which items are guarded. Items of one document go one after the other if one of them is guarded: see queues.
+func (b *items) choose() {
+	for k := range b.all {
+		it := &b.all[k]
+		if b.chooseFor(it); it.err != nil {
+			it.account.Kind = outcome.Refused
+		}
+	}
+}
+
+func (b *items) chooseFor(it *item) {
+	if it.rule, it.err = b.ruleOf(it); it.err != nil {
+		return
+	}
+	it.Elsewhere = it.Elsewhere && !b.pathIsIndex()
+	if it.journal, it.err = b.journalOfItem(it); it.err != nil || it.journal != nil {
+		if it.err == nil {
+			b.forJournal(it)
+		}
+		return
+	}
+	switch {
+	case b.i.Rules.Effective(it.rule) != rule.Guard:
+		it.rule = nil
+	case it.rule.Bulk == rule.BulkRefuse:
+		it.err = refusedBy(it.rule)
+	case it.rule.Bulk == rule.BulkPass:
+		it.rule, it.passes = nil, true
+	case it.Odd && it.rule.Locks != nil:
+		it.err = unguardable(it.rule, outcome.ReasonFormat)
+	case it.Elsewhere && (it.rule.Transform != nil || it.rule.Unknown == rule.UnknownReject || it.rule.RejectLost):
+		it.err = elsewhere(it)
+	default:
+		it.PassRejected = it.rule.PassRejected
+		it.guarded, it.err = b.needsGuard(it)
+		it.named.guarded = it.named.guarded || it.guarded
+		it.retries = !it.guarded && !it.Elsewhere && it.err == nil && it.wantsRetries()
+	}
+}
+
+// refusedBy is what an item gets whose rule refuses items of bulks.
+func refusedBy(ru *rule.Rule) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+		Reason: "rule [" + ru.Name + "] refuses items of a bulk: write this document by a request of its own"}
+}
+
+// elsewhere is what an item gets if its rule may refuse writes, or changes them, and nobody can tell which document it is.
+func elsewhere(it *item) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
+		Reason: "the path names another index than the action, [" + it.Index + "], and there is no index of the path's name: rule [" +
+			it.rule.Name + "] needs the action's index in the path, or none"}
+}
+
+// pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then an
+// item that names an index itself can't be told from another tenant's.
+func (b *items) pathIsIndex() bool {
+	ix, err := b.indexOf(b.nameOf(b.r.Index()))
+	return err != nil || ix.UUID != "" // what can't be asked is guarded
+}
+
+// wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
+func (it *item) wantsRetries() bool {
+	return it.rule != nil && it.Kind == api.Update && it.rule.RetryOnConflict > 0 && !it.Guarded && !it.Retries && !it.Odd
+}
+
+// needsGuard reports whether there is anything to be done about an item: most items of most bulks are new documents, or are of clients
+// that have read nothing.
+func (b *items) needsGuard(it *item) (bool, error) {
+	ru := it.rule
+	switch {
+	case it.Odd:
+		return false, nil
+	case it.Token != "", ru.Locks != nil:
+		return true, nil
+	case it.Elsewhere:
+		return false, nil
+	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
+		return true, nil
+	case it.Kind == api.IndexAuto:
+		return false, nil
+	case ru.WriteID != "" && (it.Kind == api.Index || it.Kind == api.Create):
+		return true, nil // it leaves a mark
+	case ru.DeadLetters, ru.Unknown == rule.UnknownFetch, ru.Unknown == rule.UnknownReject, ru.RejectLost, it.Guarded && ru.MergeExplicit:
+		return true, nil
+	case ru.HasStrategies && it.wantsRetries():
+		return true, nil // it counts that they weren't used
+	}
+	return b.mayHaveBase(it)
+}
+
+// mayHaveBase reports whether the session may know a base for the item.
+func (b *items) mayHaveBase(it *item) (bool, error) {
+	c := b.r.Client()
+	if !it.rule.Session || !c.Known {
+		return false, nil
+	}
+	ix, err := b.indexOf(it.named)
+	if err != nil {
+		return false, err
+	}
+	if it.Kind == api.Create && c.Session.IsNamed() {
+		return true, nil // it may write its next change from memory
+	}
+	mayHave := func(ref doc.Ref) bool { return b.i.Sessions.MayHaveBase(c.Session, ref) }
+	ref := ix.Ref(it.Routing, it.ID)
+	if mayHave(ref) {
+		return true, nil
+	}
+	_, former := ix.Former(ref, mayHave)
+	return former, nil
+}
