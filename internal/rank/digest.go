@@ -65,6 +65,7 @@ type member struct {
 	kind        uint64 // its place, without what identifies entries of lists
 	number      int32  // 1 + its place among the numbers; 0: it is none
 	before      int32  // how many members before it have its name, one right after the other
+	words       uint16 // how many pairs of words it has, if it is a long text
 	key, weight uint8
 	container   bool // an object or a list
 	entry       bool // an entry of a list
@@ -76,6 +77,7 @@ type member struct {
 type part struct {
 	place  uint64 // of the member that the list or text is
 	weight uint8
+	text   bool // of an entry of a list that is a long text
 }
 
 // A weight says how unlikely it is that two clients put the same content into a document independently. More content has more weight. Small
@@ -343,7 +345,10 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 			k++
 		}
 	case isLong(v):
-		d.words(v, at.place)
+		before := len(d.foundParts)
+		if d.words(v, at.place); !inList {
+			d.foundMembers[len(d.foundMembers)-1].words = uint16(min(len(d.foundParts)-before, math.MaxUint16)) //nolint:gosec // not above that
+		}
 	case inList:
 		d.part(step(at.place, v.Hash()), weightOf(v))
 	}
@@ -372,6 +377,11 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
 		d.element(e, step(list.place, elementKey), before)
 	case e.Kind() == tree.Array:
 		d.part(step(list.place, step(e.Hash(), wholeKey)), weightOfGroup)
+	}
+	if isLong(e) {
+		for i := before; i < len(d.foundParts); i++ {
+			d.foundParts[i].text = true
+		}
 	}
 	return false
 }
@@ -521,7 +531,7 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 }
 
 func (d *digester) part(hash uint64, weight uint8) {
-	d.foundParts = append(d.foundParts, foundPart{hash, part{d.holder, weight}})
+	d.foundParts = append(d.foundParts, foundPart{hash, part{place: d.holder, weight: weight}})
 }
 
 // element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of
