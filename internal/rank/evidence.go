@@ -31,8 +31,8 @@ import "slices"
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
 	for i := range cs {
-		if c := &cs[i]; c.Digest == nil && (c.Source != nil || !c.Known()) {
-			c.Digest = NewDigest(c.Source)
+		if c := &cs[i]; (c.Digest == nil || c.Digest.keys != mine.keys) && (c.Source != nil || !c.Known()) {
+			c.Digest = NewDigest(c.Source, mine.keys)
 		}
 	}
 	w.findFixed(cs)

@@ -140,7 +140,7 @@ func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
 		t.Errorf("%d", c.Best)
 	}
 	w := new(weighing)
-	w.weigh(cs, NewDigest([]byte(list(0))), false)
+	w.weigh(cs, digestOf([]byte(list(0))), false)
 	if most := largeRoom + 20_010; w.compared > most {
 		t.Errorf("compared %d values, want %d at most", w.compared, most)
 	}
@@ -313,7 +313,7 @@ func TestWhatAFarCandidateHasCounts(t *testing.T) {
 	}
 	cs := []Candidate{heldAt(1, `{"l":["apples",`+strings.Join(many, ",")+`]}`), heldAt(2, `{"l":[]}`)}
 	w := new(weighing)
-	if v := w.weigh(cs, NewDigest([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
+	if v := w.weigh(cs, digestOf([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -342,7 +342,7 @@ func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
 	sent := []byte(`{"items":["bread"],"count":1}`)
 	mine := digesters.Get().(*digester)
 	defer mine.release()
-	mine.read(sent)
+	mine.read(sent, "")
 	w := weighings.Get().(*weighing)
 	defer w.release()
 	if v := w.weigh(cs, &mine.Digest, false); v[0].price != 1 || v[1].price != 15 {

@@ -75,7 +75,7 @@ func panels() *shape {
 	}
 }
 
-// quantities: how much of which product, by a member that nobody knows as a name, and of all together.
+// quantities: how much of which product, by a member that only the rule names, and of all together.
 func quantities() *shape {
 	return &shape{name: "quantities", units: map[string]float64{"qty": 1, "items": 1},
 		rules: append(sum("/lines/*/qty", "/items"), merge.PathRule{Path: "/lines", Strategy: merge.ByKey, Key: "productId"}),
