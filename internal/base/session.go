@@ -14,7 +14,7 @@ import (
 // sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part
 // makes of the read, a write under a rule with write_id without the marks.
 func (f *Finder) sessionStore(w *Search) *session.Store {
-	store := f.Sessions.Under(w.Rule.Sums)
+	store := f.Sessions.Under(w.Rule.Sums, w.Rule.Keys)
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
 		return store.ForPart(w.asIfRead)

@@ -40,7 +40,7 @@ func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account
 
 // take reserves what the session has seen as the base.
 func (o *observed) take(ctx context.Context) (err error) {
-	sess, store := o.r.Client().Session, o.i.Sessions.Under(o.ru.Sums)
+	sess, store := o.r.Client().Session, o.i.Sessions.Under(o.ru.Sums, o.ru.Keys)
 	if o.part == nil {
 		o.base, err = store.Take(ctx, sess, o.ref, o.body)
 		return err

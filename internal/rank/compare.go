@@ -180,7 +180,7 @@ func (w *weighing) differs(i int, theirs *Digest, j int) bool {
 	c.oldest.value = w.oldestOf(c.oldest.value, count >= mine.value)
 	c.change = change{place: p.place, hash: mine.key, index: c.change.index, effect: puts, weight: p.weight, at: p.spot(mine)}
 	if count > mine.value { // the candidate has it more often than mine
-		c.change.effect, c.change.weight = takes, theirs.parts[j-len(theirs.members)].weight
+		c.change.effect, c.change.weight, c.change.text = takes, theirs.parts[j-len(theirs.members)].weight, p.text
 	}
 	return count != mine.value && !w.isFixed(p.place)
 }
@@ -203,7 +203,7 @@ func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 	*c = change{hash: ^it.key, index: c.index, effect: takes}
 	if n := len(theirs.members); j >= n {
 		p := &theirs.parts[j-n]
-		c.place, c.weight, c.at = p.place, w.weightWithout(p.place, p.weight), p.spot(it)
+		c.place, c.weight, c.at, c.text = p.place, w.weightWithout(p.place, p.weight), p.spot(it), p.text
 		return !w.isFixed(p.place) && !(w.part && !w.mine.has(p.place))
 	}
 	m := &theirs.members[j]

@@ -64,13 +64,13 @@ func TestCandidatesAreComparedWithMineByWayOfEachOther(t *testing.T) {
 		return all
 	}
 	for range 500 {
-		mine := NewDigest(randomDocument(random))
+		mine := digestOf(randomDocument(random))
 		part := random.IntN(2) == 0
 		var w, alone weighing
 		w.begin(0, mine, part)
 		var digests []*Digest
 		for k := range 8 {
-			digests = append(digests, NewDigest(randomDocument(random)))
+			digests = append(digests, digestOf(randomDocument(random)))
 			w.candidate = int32(7 - k)
 			w.follow(digests[k])
 			alone.begin(0, mine, part)
@@ -95,9 +95,9 @@ func TestCandidatesAreComparedWithMineByWayOfEachOther(t *testing.T) {
 // What a part lacks its client has left alone, however much of it changes from one candidate to the next.
 func TestAPartTakesNoRoomForWhatItLacks(t *testing.T) {
 	var w weighing
-	w.begin(0, NewDigest([]byte(`{"n":1}`)), true)
+	w.begin(0, digestOf([]byte(`{"n":1}`)), true)
 	for k := range 8 {
-		w.follow(NewDigest(fmt.Appendf(nil, `{"n":%d,"more":{"k%d":1},"list":["e%d"]}`, k, k, k)))
+		w.follow(digestOf(fmt.Appendf(nil, `{"n":%d,"more":{"k%d":1},"list":["e%d"]}`, k, k, k)))
 	}
 	if len(w.contents) != 1 {
 		t.Errorf("%d contents, want one", len(w.contents))

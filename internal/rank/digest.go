@@ -3,6 +3,7 @@ package rank
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
 // without their order. It is immutable.
 type Digest struct {
+	keys     Keys     // by which entries were told apart
 	items    []item   // of the members, by place, and then of the parts, by hash
 	members  []member // the rest of the first items
 	parts    []part   // the rest of the others
@@ -65,6 +67,7 @@ type member struct {
 	kind        uint64 // its place, without what identifies entries of lists
 	number      int32  // 1 + its place among the numbers; 0: it is none
 	before      int32  // how many members before it have its name, one right after the other
+	words       uint16 // how many pairs of words it has, if it is a long text
 	key, weight uint8
 	container   bool // an object or a list
 	entry       bool // an entry of a list
@@ -76,6 +79,7 @@ type member struct {
 type part struct {
 	place  uint64 // of the member that the list or text is
 	weight uint8
+	text   bool // of an entry of a list that is a long text
 }
 
 // A weight says how unlikely it is that two clients put the same content into a document independently. More content has more weight. Small
@@ -96,14 +100,15 @@ const (
 	firstOfUndivided = 0x2e80
 )
 
-// NewDigest digests a document; nil means that there is no document. It returns nil if the bytes are no JSON object, or too large.
-func NewDigest(source []byte) *Digest {
+// NewDigest digests a document, under a rule with these keys; nil means that there is no document. It returns nil if the bytes are no JSON
+// object, or too large.
+func NewDigest(source []byte, keys Keys) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()
-	if !d.read(source) {
+	if !d.read(source, keys) {
 		return nil
 	}
-	return &Digest{slices.Clone(d.items), slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists),
+	return &Digest{keys, slices.Clone(d.items), slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists),
 		slices.Clone(d.elements)}
 }
 
@@ -232,7 +237,8 @@ func (d *digester) release() {
 }
 
 // read digests a document. It reports whether the document can be digested.
-func (d *digester) read(source []byte) bool {
+func (d *digester) read(source []byte, keys Keys) bool {
+	d.keys = keys
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
 	d.foundMembers, d.foundParts = d.foundMembers[:0], d.foundParts[:0]
 	d.lists, d.elements = d.lists[:0], d.elements[:0]
@@ -292,7 +298,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 144)
+	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 160)
 }
 
 // spot is where a value is.
@@ -343,7 +349,10 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 			k++
 		}
 	case isLong(v):
-		d.words(v, at.place)
+		before := len(d.foundParts)
+		if d.words(v, at.place); !inList {
+			d.foundMembers[len(d.foundMembers)-1].words = uint16(min(len(d.foundParts)-before, math.MaxUint16)) //nolint:gosec // not above that
+		}
 	case inList:
 		d.part(step(at.place, v.Hash()), weightOf(v))
 	}
@@ -356,7 +365,7 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
 		d.part(step(list.place, e.Hash()), maxWeight)
 		return false
 	}
-	identity := identityOf(e)
+	identity := identityOf(e, d.keys)
 	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
 	if identity != 0 && !inList {
 		k := len(d.foundMembers)
@@ -372,6 +381,11 @@ func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
 		d.element(e, step(list.place, elementKey), before)
 	case e.Kind() == tree.Array:
 		d.part(step(list.place, step(e.Hash(), wholeKey)), weightOfGroup)
+	}
+	if isLong(e) {
+		for i := before; i < len(d.foundParts); i++ {
+			d.foundParts[i].text = true
+		}
 	}
 	return false
 }
@@ -419,14 +433,14 @@ func (d *digester) order(v tree.Value, place uint64) {
 }
 
 // identityOf returns a hash of what identifies an entry of a list; 0: nothing does. One name identifies an entry by itself, such as an id;
-// without one, all others together do: the row and the seat, or the room and the hour.
-func identityOf(e tree.Value) uint64 {
+// without one, all others together do: the row and the seat, or the room and the hour. The keys of the rule come before all other names.
+func identityOf(e tree.Value, keys Keys) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
 	}
 	name, best, others := uint64(0), 0, uint64(0)
 	for m := e.First(); m.Exists(); m = m.Next() {
-		switch good := identifying[m.KeyHash()]; {
+		switch good := keys.good(m.KeyHash()); {
 		case good == 0 || m.Kind() != tree.String && m.Kind() != tree.Number:
 		case good == identityOfTime && !isSlot(m):
 		case good <= identityWithOthers:
@@ -441,11 +455,37 @@ func identityOf(e tree.Value) uint64 {
 	return others
 }
 
+// Keys are the members by which a rule tells entries of lists apart: the hashes of their names, in order.
+type Keys string
+
+// NewKeys returns the keys with these names.
+func NewKeys(names []string) Keys {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	hashes := []byte(nil)
+	for _, name := range slices.Compact(names) {
+		hashes = binary.BigEndian.AppendUint64(hashes, tree.HashString(name))
+	}
+	return Keys(hashes)
+}
+
+// good says how well a member identifies an entry; 0: not at all. name is the hash of its name.
+func (k Keys) good(name uint64) int {
+	for rest := k; rest != ""; rest = rest[8:] {
+		if binary.BigEndian.Uint64([]byte(rest[:8])) == name {
+			return identityByRule
+		}
+	}
+	return identifying[name]
+}
+
 // How well a member identifies an entry. More is better.
 const (
 	identityOfTime = 1 + iota // a slot of a calendar
 	identityWithOthers
 	identityAlone // and more
+
+	identityByRule = 1 << 10
 )
 
 // isSlot reports whether a value may be the time of a slot. A longer one is the exact time at which something was written. That identifies
@@ -521,7 +561,7 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 }
 
 func (d *digester) part(hash uint64, weight uint8) {
-	d.foundParts = append(d.foundParts, foundPart{hash, part{d.holder, weight}})
+	d.foundParts = append(d.foundParts, foundPart{hash, part{place: d.holder, weight: weight}})
 }
 
 // element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of

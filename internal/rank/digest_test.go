@@ -28,7 +28,7 @@ func TestDigestsOfDifferentDocumentsDiffer(t *testing.T) {
 		{`{"l":[{"row":1,"seat":1,"free":true},{"row":1,"seat":2,"free":false}]}`, `{"l":[{"row":1,"seat":1,"free":false},{"row":1,"seat":2,"free":true}]}`},
 		{`{"l":[{"room":"A","at":"09:00","by":"x"},{"room":"A","at":"10:00","by":null}]}`, `{"l":[{"room":"A","at":"09:00","by":null},{"room":"A","at":"10:00","by":"x"}]}`},
 	} {
-		if a, b := NewDigest([]byte(d[0])), NewDigest([]byte(d[1])); a.distance(b) == 0 {
+		if a, b := digestOf([]byte(d[0])), digestOf([]byte(d[1])); a.distance(b) == 0 {
 			t.Errorf("no difference between\n%s\n%s", d[0], d[1])
 		}
 	}
@@ -50,14 +50,14 @@ func TestOldSaveOfRevisionsWithoutVersions(t *testing.T) {
 // A card that moves from one column to another is a change, although both columns are lists without names.
 func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
 	const before, after = `{"columns":[["a","b"],["c"],[]]}`, `{"columns":[["a"],["c","b"],[]]}`
-	if a, b := NewDigest([]byte(before)), NewDigest([]byte(after)); a.distance(b) == 0 {
+	if a, b := digestOf([]byte(before)), digestOf([]byte(after)); a.distance(b) == 0 {
 		t.Error("no difference")
 	}
 }
 
 // Entries that have one name share a place: that of the first one.
 func TestEntriesOfOneNameShareAPlace(t *testing.T) {
-	d, places := NewDigest([]byte(oneName(100, 7))), map[uint64]int{}
+	d, places := digestOf([]byte(oneName(100, 7))), map[uint64]int{}
 	for i := range d.members {
 		places[d.place(i)]++
 		if at := d.find(len(d.members), d.items[i].key); at != i {
@@ -76,11 +76,40 @@ func TestEntriesOfOneNameShareAPlace(t *testing.T) {
 
 // What a digest takes counts into the memory of its session.
 func TestADigestKnowsItsSize(t *testing.T) {
-	d := NewDigest([]byte(large(20)))
+	d := digestOf([]byte(large(20)))
 	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
 	want := size(cap(d.items), reflect.TypeFor[item]()) + size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
 		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]())
 	if got := d.Size(); got < want || got > want+64 {
 		t.Errorf("%d bytes, want %d and a little", got, want)
+	}
+}
+
+func digestOf(source []byte) *Digest { return NewDigest(source, "") }
+
+// A rule that merges a list by a field says that the field tells its entries apart.
+func TestKeysOfARuleIdentifyEntries(t *testing.T) {
+	held := []Candidate{
+		heldAt(1, `{"lines":[{"productId":"p1","qty":4},{"productId":"p2","qty":7}]}`), heldAt(2, `{"lines":[{"productId":"p1","qty":5},{"productId":"p2","qty":7}]}`),
+	}
+	sent := Sent{Body: []byte(`{"lines":[{"productId":"p1","qty":4},{"productId":"p2","qty":8}]}`), Keys: NewKeys([]string{"sku", "productId"})}
+	if got := Likeliest(held, sent); got.Best != 0 {
+		t.Errorf("%+v", got)
+	}
+	d := held[0].Digest
+	if sent.Keys = NewKeys([]string{"productId", "sku", "sku"}); Likeliest(held, sent).Best != 0 || held[0].Digest != d {
+		t.Error("the same keys in another order need another digest")
+	}
+	if sent.Keys = NewKeys(nil); Likeliest(held, sent).Best != 0 || held[0].Digest == d {
+		t.Error("other keys need no other digest")
+	}
+	entries := 0
+	for _, m := range d.members {
+		if m.entry {
+			entries++
+		}
+	}
+	if entries != 2 {
+		t.Errorf("%d entries have a place of their own", entries)
 	}
 }

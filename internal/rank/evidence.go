@@ -14,11 +14,13 @@ import "slices"
 //	the client would have taken out
 //	  an object, a list or a text                          the weight of that alone, however much is in it
 //	  content that a newer candidate lacks, too            an eighth of its weight: two clients may take the same job out of a queue
+//	  the same, of a long text, and it put another one in  the same as from the newest: one client may write its text again and again
 //	  the same, and the newest has it elsewhere            its weight, times movedOn: the client has moved it on from there, see move.go
 //	  content that it put in elsewhere                     an eighth of its weight: the client has moved it
 //	  any other content                                    its weight: it is likelier that the client has never seen it
 //	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
 //	  entries at one end, and put others in at the other   dropping, however many entries: see list.go
+//	  nearly all words of a text, and put others in        nothing: it has written the text anew, as it would set a shorter one
 //	the client would have moved a number                 see habit
 //	the document was deleted since                       see judgeGone
 //
@@ -29,8 +31,8 @@ import "slices"
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
 	for i := range cs {
-		if c := &cs[i]; c.Digest == nil && (c.Source != nil || !c.Known()) {
-			c.Digest = NewDigest(c.Source)
+		if c := &cs[i]; (c.Digest == nil || c.Digest.keys != mine.keys) && (c.Source != nil || !c.Known()) {
+			c.Digest = NewDigest(c.Source, mine.keys)
 		}
 	}
 	w.findFixed(cs)
@@ -71,11 +73,14 @@ func creation(cs []Candidate) int32 {
 // If there was no document, the client would have created it. New documents of one kind have members and words in common. So those that the
 // document's first revision has, too, cost nothing. Entries of lists have their usual price: they aren't what new documents have in common.
 func (w *weighing) judgeChanges(creation int32) {
+	w.findEmptied()
 	for k := range w.verdicts {
 		v := &w.verdicts[k]
 		changes := w.changes[v.from:v.to]
 		w.candidate = int32(k)
 		w.findFilled(changes)
+		w.findRewritten(changes)
+		v.edits += len(w.rewritten) // each is one change, however many words it has
 		w.findMoves(changes)
 		for i := range changes {
 			w.judgeChange(v, &changes[i], creation)
@@ -88,7 +93,9 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 	if c.effect == drops {
 		return // compare has added the price, once for each list
 	}
-	v.edits++
+	if w.rewrittenAt(c.place) < 0 {
+		v.edits++
+	}
 	switch {
 	case c.effect == takes:
 		price := w.priceOfTaking(c)
@@ -96,6 +103,7 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 	case c.effect == fills:
 		v.price += w.priceOf(w.slots[c.index].oldest, 2*int(c.weight), int(c.weight))
 	case c.effect == puts && v.first && c.weight == weightOfWords && w.contents[c.index].oldest.value == creation:
+	case c.effect == puts && w.isExcused(c):
 	case c.effect == puts:
 		v.price += w.priceOf(w.contents[c.index].oldest.value, 2*int(c.weight), int(c.weight)) + w.priceOfSeen(c.at)
 	default:
@@ -121,6 +129,75 @@ func (w *weighing) findFilled(changes []change) {
 			w.filled = append(w.filled, c.place)
 		}
 	}
+}
+
+// findEmptied finds the lists from which the client would have taken long texts if it had read the newest candidate.
+func (w *weighing) findEmptied() {
+	w.emptied = w.emptied[:0]
+	if w.newest < 0 {
+		return
+	}
+	v := &w.verdicts[w.newest]
+	for i := range w.changes[v.from:v.to] {
+		c := &w.changes[v.from+i]
+		if c.effect == takes && c.text && c.weight > weightOfWords && len(w.emptied) < maxTouches && !slices.Contains(w.emptied, c.place) {
+			w.emptied = append(w.emptied, c.place)
+		}
+	}
+}
+
+// text is a text into which the changes of a candidate put words.
+type text struct {
+	place uint64
+	words int // how many pairs
+	fresh int // how many of them no candidate has. Each excuses one that some candidate has: any two texts share some
+}
+
+// rewrittenAt returns the index of the text at a place among those that the client would have written anew, or -1.
+func (w *weighing) rewrittenAt(place uint64) int {
+	return slices.IndexFunc(w.rewritten, func(t text) bool { return t.place == place })
+}
+
+// isExcused reports whether what the client would have put in is there by chance: see text.
+func (w *weighing) isExcused(c *change) bool {
+	i := w.rewrittenAt(c.place)
+	if i < 0 || w.rewritten[i].fresh == 0 || w.contents[c.index].oldest.value == none {
+		return false
+	}
+	w.rewritten[i].fresh--
+	return true
+}
+
+// maxKept is how much of a text that is written anew may have stood there before, one of so many words: any two texts share some.
+const maxKept = 4
+
+// findRewritten finds the texts that the changes of a candidate write anew.
+func (w *weighing) findRewritten(changes []change) {
+	w.rewritten = w.rewritten[:0]
+	for i := range changes {
+		c := &changes[i]
+		if c.effect != puts && c.effect != takes || c.weight != weightOfWords {
+			continue
+		}
+		k := w.rewrittenAt(c.place)
+		if k < 0 && len(w.rewritten) < maxTouches {
+			k, w.rewritten = len(w.rewritten), append(w.rewritten, text{place: c.place})
+		}
+		if k < 0 || c.effect != puts {
+			continue
+		}
+		if w.rewritten[k].words++; w.contents[c.index].oldest.value == none {
+			w.rewritten[k].fresh++
+		}
+	}
+	w.rewritten = slices.DeleteFunc(w.rewritten, func(t text) bool {
+		i, known := w.places.find(t.place)
+		if !known || i >= len(w.mine.members) || w.mine.members[i].container {
+			return true
+		}
+		words := int(w.mine.members[i].words)
+		return maxKept*(words-t.words) > words
+	})
 }
 
 // isDefault reports whether the document's first revision has the member: with the same value or, if no candidate has that value, with
@@ -170,12 +247,15 @@ const replacing = 3
 
 // priceOfTaking returns the price of content that the client would have taken out.
 func (w *weighing) priceOfTaking(c *change) int {
-	price := int(c.weight)
-	if c.weight > weightOfWords && slices.Contains(w.filled, c.place) {
+	price, heavy := int(c.weight), c.weight > weightOfWords
+	fills := heavy && slices.Contains(w.filled, c.place)
+	if fills {
 		price *= replacing
 	}
-	lacked := w.candidate < w.newest && !w.contents[c.index].newest
-	switch heavy := c.weight > weightOfWords; {
+	lacked := w.candidate < w.newest && !w.contents[c.index].newest && !(fills && c.text && slices.Contains(w.emptied, c.place))
+	switch {
+	case w.rewrittenAt(c.place) >= 0:
+		return 0
 	case heavy && lacked && w.isMovedOn(c):
 		return movedOn * price
 	case lacked, heavy && w.isMoved(c):

@@ -78,6 +78,18 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 			[]Candidate{heldAt(1, `{"jobs":["send the yearly mail to ada","mail to bob"],"done":0}`), spentAt(2, `{"jobs":["mail to bob"],"done":1}`),
 				{Revision: at(3, `{"jobs":["send the yearly mail to ada","mail to bob","mail to eve"],"done":0}`), Spent: true, View: true}},
 			`{"jobs":["mail to bob","mail to joe"],"done":1}`, 0},
+		"a text in a list that is written again and again is as likely to be the newest": {
+			[]Candidate{spentAt(1, `{"l":["first draft of what this is all about"],"n":1}`), spentAt(2, `{"l":["first draft of what this is all about","introduction"],"n":2}`),
+				heldAt(3, `{"l":["third draft of what this is all about","introduction"],"n":3}`), heldAt(4, `{"l":["fourth draft of what this is all about","introduction"],"n":4}`)},
+			`{"l":["fifth draft of what this is all about","introduction"],"n":5}`, 3},
+		"so is a text that is written anew, however long it was": {
+			[]Candidate{spentAt(1, `{"t":"a text of just so many words as these","n":1}`), heldAt(2, `{"t":"one of which a few more are there now","n":2}`),
+				heldAt(3, `{"t":"`+strings.Repeat(text+", and ", 5)+`","n":3}`)}, `{"t":"nothing at all stands here that stood there","n":4}`, 2},
+		"any two texts share some words": {
+			[]Candidate{heldAt(1, `{"t":"at the end of the day he went out of the house","n":1}`), heldAt(2, `{"t":"`+text+`","n":2}`)},
+			`{"t":"in spite of the rain it is warm at the end of August","n":3}`, 1},
+		"but who adds to a text hasn't written it anew": {
+			[]Candidate{heldAt(1, `{"t":"`+text+`","n":1}`), heldAt(2, `{"t":"another client has replaced all of the text","n":2}`)}, `{"t":"` + text + `, twice","n":2}`, 0},
 		"nobody takes out an entry that somebody has just put in, and puts in another": {
 			[]Candidate{heldAt(1, `{"l":[],"n":0}`), heldAt(2, `{"l":[{"id":1,"on":true}],"n":1}`)}, `{"l":[{"id":2,"on":true}],"n":1}`, 0},
 	} {
@@ -128,7 +140,7 @@ func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
 		t.Errorf("%d", c.Best)
 	}
 	w := new(weighing)
-	w.weigh(cs, NewDigest([]byte(list(0))), false)
+	w.weigh(cs, digestOf([]byte(list(0))), false)
 	if most := largeRoom + 20_010; w.compared > most {
 		t.Errorf("compared %d values, want %d at most", w.compared, most)
 	}
@@ -301,7 +313,7 @@ func TestWhatAFarCandidateHasCounts(t *testing.T) {
 	}
 	cs := []Candidate{heldAt(1, `{"l":["apples",`+strings.Join(many, ",")+`]}`), heldAt(2, `{"l":[]}`)}
 	w := new(weighing)
-	if v := w.weigh(cs, NewDigest([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
+	if v := w.weigh(cs, digestOf([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -330,7 +342,7 @@ func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
 	sent := []byte(`{"items":["bread"],"count":1}`)
 	mine := digesters.Get().(*digester)
 	defer mine.release()
-	mine.read(sent)
+	mine.read(sent, "")
 	w := weighings.Get().(*weighing)
 	defer w.release()
 	if v := w.weigh(cs, &mine.Digest, false); v[0].price != 1 || v[1].price != 15 {

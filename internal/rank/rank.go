@@ -20,6 +20,8 @@ type Sent struct {
 	Alone int
 	// Sums says that the rule adds numbers of the document up. Then a base from which a number was moved too far does harm.
 	Sums bool
+	// Keys are the names of members by which the rule tells entries of lists apart.
+	Keys Keys
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
 }
@@ -45,7 +47,7 @@ type Choice struct {
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer mine.release()
-	if sent.Body == nil || !mine.read(sent.Body) {
+	if sent.Body == nil || !mine.read(sent.Body, sent.Keys) {
 		return Choice{Best: max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), Ambiguous: len(cs) > 1}
 	}
 	w := weighings.Get().(*weighing)

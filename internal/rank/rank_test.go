@@ -120,10 +120,10 @@ func TestLikeliestToAPart(t *testing.T) {
 // A text of very many words takes no more memory than a document of very many values: its revision isn't compared.
 func TestTextsOfVeryManyWordsArentDigested(t *testing.T) {
 	text := func(words int) []byte { return []byte(`{"t":"` + strings.Repeat("a ", words) + `"}`) }
-	if NewDigest(text(maxValues)) == nil {
+	if digestOf(text(maxValues)) == nil {
 		t.Error("it is small enough")
 	}
-	if d := NewDigest(text(4 * maxValues)); d != nil {
+	if d := digestOf(text(4 * maxValues)); d != nil {
 		t.Errorf("%d bytes", d.Size())
 	}
 }
@@ -230,7 +230,7 @@ func TestWhatIdentifiesAnEntry(t *testing.T) {
 		if err := doc.ParseObject([]byte(`{"list":[`+entry+`]}`), tree.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := identityOf(doc.Root().First().First()) != 0; got != want {
+		if got := identityOf(doc.Root().First().First(), "") != 0; got != want {
 			t.Errorf("%s: %v", entry, got)
 		}
 	}

@@ -29,9 +29,11 @@ type weighing struct {
 	slots    []slot // of all fixed lists
 
 	// For one candidate.
-	filled  []uint64 // places of lists into which the client would have put something
-	own     []uint64 // see findMixes
-	sliding []uint64 // places of lists with entries dropped at one end, and others put in at the other
+	filled    []uint64 // places of lists into which the client would have put something
+	emptied   []uint64 // see findEmptied
+	rewritten []text   // that the client would have written anew
+	own       []uint64 // see findMixes
+	sliding   []uint64 // places of lists with entries dropped at one end, and others put in at the other
 
 	holder     uint64 // the last one that weightWithout was asked for
 	holderGone bool   // whether mine lacks that
@@ -62,6 +64,7 @@ type change struct {
 	index  int32  // which of weighing.contents or, if it fills, of weighing.slots
 	effect effect
 	weight uint8 // of the part or the entry of a list, or of what was taken out or replaced
+	text   bool  // takes: of an entry of a list that is a long text
 }
 
 // effect is what a change does.

@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/config"
 	"optimist/internal/jsontext"
+	"optimist/internal/rank"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
 )
@@ -81,6 +82,9 @@ type Rule struct {
 
 	// Sums says that the rule adds up what clients do to some numbers.
 	Sums bool
+
+	// Keys are the names of members by which the rule tells entries of lists apart.
+	Keys rank.Keys
 
 	// Locks are those that protect the rule's documents; nil: none are enforced.
 	Locks *Locks
@@ -169,6 +173,7 @@ func compile(n int, c *config.Rule) (*Rule, []mistake) {
 		PassRejected:    c.Rejected == config.RejectedPass,
 		HasStrategies:   len(c.Merge.Paths) > 0 || c.Merge.Default != config.MergeSent,
 		Sums:            slices.ContainsFunc(c.Merge.Paths, func(p config.MergePath) bool { return p.Strategy == config.StrategySum }),
+		Keys:            keysOf(c.Merge.Paths),
 		RetryOnConflict: c.RetryOnConflict,
 		Retry: Retry{
 			MaxAttempts:  c.Retry.MaxAttempts,
@@ -204,4 +209,15 @@ func newMerger(m *config.Merge) (*merge.Merger, error) {
 		paths[i] = merge.PathRule{Path: p.Path, Strategy: s, Key: p.Key}
 	}
 	return merge.New(def, paths)
+}
+
+// keysOf returns the names of members by which strategies tell entries of lists apart.
+func keysOf(paths config.MergePaths) rank.Keys {
+	var names []string
+	for _, p := range paths {
+		if p.Strategy == config.StrategyByKey {
+			names = append(names, p.Key)
+		}
+	}
+	return rank.NewKeys(names)
 }

@@ -12,6 +12,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/config"
+	"optimist/internal/rank"
 	"optimist/rewrite/edit"
 )
 
@@ -133,7 +134,7 @@ rules:
 	got.Merger, got.Transform, got.match = nil, nil, matcher{}
 	want := Rule{Name: "all", Mode: Observe, FromStamp: true, Session: true, Stamp: "_rev", MergeExplicit: true, Unknown: UnknownFetch, RejectLost: true,
 		FailAmbiguous: true, RerunPipeline: true, RecreateMissing: true, FailStaleDelete: true, EngineUpdates: true, Bulk: BulkRefuse, Rerun: true, WriteID: "_writes", Background: true,
-		HasStrategies: true, Sums: true, RetryOnConflict: 7,
+		HasStrategies: true, Sums: true, Keys: rank.NewKeys([]string{"id"}), RetryOnConflict: 7,
 		Retry: Retry{MaxAttempts: 5, MaxElapsed: 3 * time.Second, BaseInterval: 10 * time.Millisecond, MaxInterval: time.Second}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Rule{}, matcher{})); d != "" {
 		t.Error(d)

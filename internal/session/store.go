@@ -33,6 +33,7 @@ type Store struct {
 	dryRun bool                              // see Glance
 	on     func(base []byte) ([]byte, error) // see ForPart
 	sums   bool                              // see Under
+	keys   rank.Keys                         // see Under
 }
 
 type contents struct {
@@ -102,15 +103,16 @@ func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: tr
 // then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
 // nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
 func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums, keys: s.keys}
 }
 
-// Under returns the same store for writes under a rule. sums says that the rule adds numbers up.
-func (s *Store) Under(sums bool) *Store {
-	if s.sums == sums {
+// Under returns the same store for writes under a rule. sums says that the rule adds numbers up. keys are the names of members by which it
+// tells entries of lists apart.
+func (s *Store) Under(sums bool, keys rank.Keys) *Store {
+	if s.sums == sums && s.keys == keys {
 		return s
 	}
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: sums}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: sums, keys: keys}
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

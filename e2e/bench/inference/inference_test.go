@@ -88,6 +88,7 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"parts hold what has changed":      {Config{Parts: true}, []string{"ticket", "profile", "settings", "wide"}, 15},
 		"parts hold more than that":        {Config{Parts: true, Dialogs: true}, []string{"fields", "profile", "settings", "wide"}, 10},
 		"entries of lists have names":      {Config{}, []string{"tasks", "invoice", "columns"}, 90},
+		"a rule names what entries have":   {Config{}, []string{"quantities"}, 30},
 		"entries of lists are counted in":  {Config{}, []string{"votes"}, 150},
 	} {
 		var all Tally

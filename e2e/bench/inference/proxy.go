@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"slices"
 	"time"
 
 	"optimist/internal/doc"
@@ -72,6 +71,18 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	return p, nil
 }
 
+// sumsAndKeys are what the rules say about which read a write comes from.
+func (x *proxy) sumsAndKeys() (sums bool, keys rank.Keys) {
+	var names []string
+	for _, r := range x.rules {
+		sums = sums || r.Strategy == merge.Sum
+		if r.Strategy == merge.ByKey {
+			names = append(names, r.Key)
+		}
+	}
+	return sums, rank.NewKeys(names)
+}
+
 // restart begins with a store that knows nothing.
 func (x *proxy) restart(c *Config) {
 	x.merger, _ = merge.New(merge.Sent, x.rules) // which newProxy has checked
@@ -89,7 +100,7 @@ func (x *proxy) restart(c *Config) {
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
 		Notes:  c.notes,
-	}).Under(slices.ContainsFunc(x.rules, func(r merge.PathRule) bool { return r.Strategy == merge.Sum }))
+	}).Under(x.sumsAndKeys())
 	x.store.Wrote(session.Credentials{}, ref.Index)
 }
 
