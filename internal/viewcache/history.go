@@ -79,8 +79,8 @@ func (m *Memory) retire(e *Entry, p Past) {
 }
 
 // KeepDigests keeps the digests that were made of an entry's bodies. Both lists are in the same order, oldest first; a body or a digest may
-// be nil. The newest come first, until the digests take half as much memory as the largest body may: the digest of a document with many
-// small values is several times as large as the document.
+// be nil. The newest come first, until the digests take as much memory as the largest body may: the digest of a document with many
+// small values is several times as large as the document. A digest that isn't kept is made again for each write.
 func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
 	size := int64(0)
 	for _, b := range bodies {
@@ -88,7 +88,7 @@ func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
 	}
 	for i := len(bodies) - 1; i >= 0; i-- {
 		b, d := bodies[i], digests[i]
-		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody/2 {
+		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody {
 			continue
 		}
 		b.digest, b.maker = d, e.holder
