@@ -340,7 +340,8 @@ func TestBulksOfEmptyLinesStayWithinTheBudget(t *testing.T) {
 	}))
 	t.Cleanup(stub.Close)
 	g := startAt(t, stub.URL, bounded)
-	empty := zipped(func(w io.Writer) { repeat(w, "\n", 1024*mebi) })
+	// A gigabyte, in members: to compress it in one takes more than a minute.
+	empty := bytes.Repeat(zipped(func(w io.Writer) { repeat(w, "\n", 8*mebi) }), 128)
 	items := zipped(func(w io.Writer) { repeat(w, `{"delete":{"_id":"1"}}`+"\n", 1000) })
 	member := zipped(func(io.Writer) {})
 	for _, c := range []struct {
