@@ -150,6 +150,7 @@ func (w *weighing) findEmptied() {
 type text struct {
 	place uint64
 	words int // how many pairs
+	taken int // how many pairs they take out of it
 	fresh int // how many of them no candidate has. Each excuses one that some candidate has: any two texts share some
 }
 
@@ -168,7 +169,8 @@ func (w *weighing) isExcused(c *change) bool {
 	return true
 }
 
-// maxKept is how much of a text that is written anew may have stood there before, one of so many words: any two texts share some.
+// maxKept is how much of a text that is written anew may have stood there before, one of so many words of the old text, and of the new one:
+// any two texts share some.
 const maxKept = 4
 
 // findRewritten finds the texts that the changes of a candidate write anew.
@@ -183,7 +185,11 @@ func (w *weighing) findRewritten(changes []change) {
 		if k < 0 && len(w.rewritten) < maxTouches {
 			k, w.rewritten = len(w.rewritten), append(w.rewritten, text{place: c.place})
 		}
-		if k < 0 || c.effect != puts {
+		if k < 0 {
+			continue
+		}
+		if c.effect == takes {
+			w.rewritten[k].taken++
 			continue
 		}
 		if w.rewritten[k].words++; w.contents[c.index].oldest.value == none {
@@ -196,7 +202,8 @@ func (w *weighing) findRewritten(changes []change) {
 			return true
 		}
 		words := int(w.mine.members[i].words)
-		return maxKept*(words-t.words) > words
+		kept := words - t.words
+		return t.taken == 0 || maxKept*kept > min(words, kept+t.taken)
 	})
 }
 

@@ -88,6 +88,9 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 		"any two texts share some words": {
 			[]Candidate{heldAt(1, `{"t":"at the end of the day he went out of the house","n":1}`), heldAt(2, `{"t":"`+text+`","n":2}`)},
 			`{"t":"in spite of the rain it is warm at the end of August","n":3}`, 1},
+		"nor has who makes a long text of a short one": {
+			[]Candidate{heldAt(1, `{"t":"nothing is known of this place yet","n":1}`), heldAt(2, `{"t":"nothing is known of this place yet, `+text+`","n":2}`)},
+			`{"t":"nothing is known of this place yet, ` + text + `, and whoever comes by may add all that others have told of it since, with every name","n":3}`, 1},
 		"but who adds to a text hasn't written it anew": {
 			[]Candidate{heldAt(1, `{"t":"`+text+`","n":1}`), heldAt(2, `{"t":"another client has replaced all of the text","n":2}`)}, `{"t":"` + text + `, twice","n":2}`, 0},
 		"nobody takes out an entry that somebody has just put in, and puts in another": {
