@@ -164,14 +164,20 @@ func TestEndpointsOfTheTypeAreNoDocumentsWhereThereAreTypes(t *testing.T) {
 	}
 }
 
-// TestAPatchOfADocumentWithATypeIsForTheEngineWithoutTypes, which says that it has no such path, and names the client's method.
+// TestAPatchOfADocumentWithATypeIsForTheEngineWithoutTypes, which has no such path.
 func TestAPatchOfADocumentWithATypeIsForTheEngineWithoutTypes(t *testing.T) {
-	for _, line := range [][2]string{{"PATCH", "/shop/t/1"}, {"POST", "/shop/t/1/_patch"}} {
-		for types, want := range map[Types]Kind{TypesUnknown: Patch, HasTypes: Patch, NoTypes: Other} {
+	for _, c := range []struct {
+		method, target string
+		withoutTypes   Kind
+	}{
+		{"PATCH", "/shop/t/1", Other}, {"POST", "/shop/t/1/_patch", Other},
+		{"PATCH", "/shop/_doc/1", Patch}, {"POST", "/shop/_doc/1/_patch", Patch}, {"POST", "/shop/_patch/1", Patch}, // which all engines have
+	} {
+		for types, want := range map[Types]Kind{TypesUnknown: Patch, HasTypes: Patch, NoTypes: c.withoutTypes} {
 			var op Op
-			Parse([]byte(line[0]), []byte(line[1]), &op)
-			if op.Settle([]byte(line[0]), types); op.Kind != want {
-				t.Errorf("%v, types %d: %v, want %v", line, types, op.Kind, want)
+			Parse([]byte(c.method), []byte(c.target), &op)
+			if op.Settle([]byte(c.method), types); op.Kind != want {
+				t.Errorf("%s %s, types %d: %v, want %v", c.method, c.target, types, op.Kind, want)
 			}
 		}
 	}

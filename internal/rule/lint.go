@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,10 +89,12 @@ func covered(p pattern, by []pattern) bool {
 	return slices.ContainsFunc(by, func(q pattern) bool { return q.covers(p) })
 }
 
-// unasked warns of conditions that take a field for granted.
+// unasked warns of conditions that take a field for granted. It says nothing if a step before names the field: that may set the field, or
+// ask for it.
 func unasked(c *config.Config, i int) (problems []config.Problem) {
-	for n := range c.Rules[i].Transform {
-		when := c.Rules[i].Transform[n].When
+	steps := c.Rules[i].Transform
+	for n := range steps {
+		when := steps[n].When
 		if when == "" {
 			continue
 		}
@@ -98,11 +102,22 @@ func unasked(c *config.Config, i int) (problems []config.Problem) {
 		if err != nil {
 			continue // FromConfig tells of it
 		}
-		if field := program.Unasked(); field != "" {
-			document, name, _ := strings.Cut(field, ".")
-			problems = append(problems, c.Warn(c.RuleKey(i)+".transform["+strconv.Itoa(n)+"].when", "if there is no %s, the client gets a 400; "+
-				"ask for it first, as in has(%s) && …, or write %s.?%s.orValue(…)", field, field, document, name))
+		field := program.Unasked()
+		document, name, _ := strings.Cut(field, ".")
+		if field == "" || slices.ContainsFunc(steps[:n], func(s config.Step) bool {
+			return strings.Contains(s.Path, name) || strings.Contains(s.When, name)
+		}) {
+			continue
 		}
+		ask := fmt.Sprintf("has(%s) && …, or write %s.?%s.orValue(…)", field, document, name)
+		if !identifier.MatchString(name) {
+			ask = fmt.Sprintf("%q in %s && …", name, document)
+		}
+		problems = append(problems, c.Warn(c.RuleKey(i)+".transform["+strconv.Itoa(n)+"].when",
+			"if there is no %s, the client may get a 400; ask for it first, as in %s", field, ask))
 	}
 	return problems
 }
+
+// identifier is a name that may follow a dot in a condition, or several with dots between them.
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"optimist/internal/api"
+	"optimist/internal/condition"
 	"optimist/internal/config"
 	"optimist/internal/rank"
 	"optimist/rewrite/edit"
@@ -221,6 +223,30 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
 	}
 	if c, _ := compiled(t, ""); len(Lint(c)) != 0 {
 		t.Error("the built-in rule is judged")
+	}
+}
+
+// A condition that takes a field for granted is told with what can be written in its place, unless a step before names the field.
+func TestAConditionThatTakesAFieldForGrantedIsTold(t *testing.T) {
+	const refuse = "{op: refuse, message: no, when: '%s'}"
+	for when, want := range map[string]string{
+		"candidate.stock < 0":          "has(candidate.stock) && …, or write candidate.?stock",
+		`candidate["@timestamp"] == 1`: `"@timestamp" in candidate && …`,
+	} {
+		step := fmt.Sprintf(refuse, when)
+		c, _ := compiled(t, "rules: [{name: a, transform: ["+step+"]}]")
+		if found := Lint(c); len(found) != 1 || !strings.Contains(found[0].String(), want) {
+			t.Errorf("%s: %v", when, found)
+		}
+		if _, err := condition.Compile(strings.Split(strings.ReplaceAll(want, "…", "true"), ", or")[0]); err != nil {
+			t.Errorf("the advice is no condition: %v", err)
+		}
+	}
+	for _, before := range []string{"{op: default, path: /stock, value: 0}", fmt.Sprintf(refuse, "!has(candidate.stock)")} {
+		c, _ := compiled(t, "rules: [{name: a, transform: ["+before+", "+fmt.Sprintf(refuse, "candidate.stock < 0")+"]}]")
+		if found := Lint(c); len(found) != 0 {
+			t.Errorf("after %s: %v", before, found)
+		}
 	}
 }
 
