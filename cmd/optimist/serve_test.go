@@ -196,6 +196,14 @@ func TestAFileBehindALinkIsReadAgain(t *testing.T) {
 	r.log.Wait(t, "configuration reloaded.*rules=5")
 	put("3/x/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}]\n")
 	r.log.Wait(t, "configuration reloaded.*rules=6")
+	put("srv/r1/optimist.yaml", "rules: [{name: a}, {name: b}]\n")
+	released := filepath.Join(filepath.Dir(r.file), "srv", "current")
+	turn(released, "r1")
+	turn(r.file, filepath.Join(released, "optimist.yaml"))
+	r.log.Wait(t, "(?s)rules=6.*configuration reloaded.*rules=2")
+	put("srv/r2/optimist.yaml", "rules: [{name: a}, {name: b}, {name: c}]\n")
+	turn(released, "r2")
+	r.log.Wait(t, "(?s)rules=6.*configuration reloaded.*rules=3")
 }
 
 // TestAHalfWrittenFileTakesNoRulesAway: who empties the file, or writes it bit by bit, has switched no rule off.

@@ -62,6 +62,9 @@ func (f *follower) follow() {
 	quiet, gone := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	quiet.Stop()
 	gone.Stop()
+	// Later events put off neither: something else in one of the folders may change all the time.
+	looks, misses := false, false
+	look := func() { begin(quiet, settle, &looks) }
 	for {
 		select {
 		case e, ok := <-f.watcher.Events:
@@ -71,28 +74,39 @@ func (f *follower) follow() {
 			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 				delete(f.folders, e.Name) // one that is made anew is watched anew
 			}
-			quiet.Reset(settle)
+			look()
 		case _, ok := <-f.watcher.Errors: // events were dropped: look as if there had been one
 			if !ok {
 				return
 			}
-			quiet.Reset(settle)
+			look()
 		case <-quiet.C:
+			looks = false
 			now := f.content()
 			if now == ([sha256.Size]byte{}) {
-				gone.Reset(missing)
+				begin(gone, missing, &misses)
 				continue
 			}
 			gone.Stop()
+			misses = false
 			again := now == f.seen
 			if f.seen = now; now != f.last && !again { // its writer may have paused
-				quiet.Reset(settle)
+				look()
 				continue
 			}
 			f.changed(now)
 		case <-gone.C:
+			misses = false
 			f.changed(f.content())
 		}
+	}
+}
+
+// begin starts a timer that doesn't run.
+func begin(t *time.Timer, d time.Duration, runs *bool) {
+	if !*runs {
+		*runs = true
+		t.Reset(d)
 	}
 }
 

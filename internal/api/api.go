@@ -229,8 +229,8 @@ const (
 )
 
 // Settle takes an ambiguous operation for what it is for an engine with these types. Where that isn't known, it stays ambiguous, and is
-// Other: the engine decides. A patch of a document with a type of its own is Other if the engine has no types: it would be read at one path,
-// and written at another, which the engine doesn't have.
+// Other: the engine decides. A patch of a document with a type of its own is Other if the engine has no types: it would be read at one
+// path, and written at another, which the engine doesn't have.
 func (op *Op) Settle(method []byte, types Types) {
 	if op.Kind == Patch && op.Typed && string(op.Type) != "_doc" && types == NoTypes {
 		op.Kind, op.ID = Other, nil

@@ -77,10 +77,13 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 		return true // the upstream's hook has logged it
 	}
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
-	if v[1].Exists() || resp.Status == 401 || resp.Status == 403 {
+	switch {
+	case v[1].Exists() || resp.Status == 401 || resp.Status == 403:
 		a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 			obs.KeyVersion, v[1].String(), "cluster", v[2].String())
-	} else {
+	case resp.Status >= 500:
+		a.log.Warn("the engine isn't ready, or what stands before it", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status)
+	default:
 		a.log.Warn("the node answers GET / not as an engine does; perhaps upstream.urls names another server, or the port speaks TLS "+
 			"(https://, and not http://). optimist doctor looks further", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status)
 	}

@@ -289,10 +289,13 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 // variable is what shells and other programs put a variable's value for.
 var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}|^\$[A-Z_][A-Z0-9_]*$`)
 
-// expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data.
+// expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data,
+// and $NAME may be what a rule asks for.
 func (d *decoder) expandable(n *yaml.Node, path string) bool {
 	name := variable.FindString(n.Value)
-	if name == "" || d.other || strings.Contains(path, ".transform[") {
+	mayBe := func(key string) bool { return strings.Contains(path, key) }
+	bare := !strings.HasPrefix(name, "${")
+	if name == "" || d.other || mayBe(".transform[") || bare && (mayBe(".match.") || mayBe(".merge.")) {
 		return false
 	}
 	d.fail(n, path, "variables (%s) are not expanded in this file: OPTIMIST_LISTEN, _ADMIN, _UPSTREAM, _MODE, _LOG_LEVEL and _LOG_FORMAT "+

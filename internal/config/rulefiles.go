@@ -143,22 +143,43 @@ func Files(name string) (files, folders []string) {
 // maxLinks is how many links may follow one another. Systems follow 40 at most.
 const maxLinks = 40
 
-// beyond are the folders to which a file leads that is a symbolic link: what it stands for may be changed there.
+// beyond are the folders of the symbolic links by which a file is reached, and the one in which it stands then: there, what the name stands
+// for may be changed. There are none if no link is on the way.
 func beyond(name string) (folders []string) {
-	for range maxLinks {
-		target, err := os.Readlink(name)
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil
+	}
+	root := filepath.VolumeName(name) + string(filepath.Separator)
+	at, links := root, 0
+	for rest := split(name); len(rest) > 0; {
+		next := filepath.Join(at, rest[0]) // at has no links, so ".." is its parent
+		rest = rest[1:]
+		target, err := os.Readlink(next)
 		if err != nil {
-			break
+			at = next
+			continue
 		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(name), target)
+		if links++; links > maxLinks {
+			return nil
 		}
-		name = target
-		if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil { // else another one would have the same name later
-			folders = append(folders, folder)
+		folders = append(folders, at)
+		if filepath.IsAbs(target) {
+			at = root
 		}
+		rest = append(split(target), rest...)
+	}
+	if links > 0 {
+		folders = append(folders, filepath.Dir(at))
 	}
 	return folders
+}
+
+// split is the parts of a path.
+func split(path string) []string {
+	return strings.FieldsFunc(strings.TrimPrefix(path, filepath.VolumeName(path)), func(r rune) bool {
+		return r == '/' || r == filepath.Separator
+	})
 }
 
 // parents are the folders that a pattern stands for, and the nearest one above that is there, in which they may appear.

@@ -104,7 +104,7 @@ func (v *validator) unlikely(key, p string) {
 	}
 	for _, name := range pointerTokens(p) {
 		if dotted.MatchString(name) {
-			v.warn(key, "%q names a key with a dot in it; a field of an object is %q", p, strings.ReplaceAll(p, ".", "/"))
+			v.warn(key, "%q names a key with a dot in it; if a field of an object is meant, write %q", p, strings.ReplaceAll(p, ".", "/"))
 			return
 		}
 	}

@@ -87,7 +87,7 @@ func (n *node) check() error {
 	e := x.attemptOn(c, r)
 	x.detach()
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case e != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w %v", errSilent, n.set.cfg.HealthTimeout)
 	case e != nil:
 		return e
