@@ -36,6 +36,7 @@ type Journal struct {
 	mu      sync.Mutex
 	waiting []*entry
 	acked   []acked
+	sending *page // the page under way; nil: there is none
 	failed  []Place
 	busy    bool // a goroutine writes pages
 	last    page // the newest one that is known; the sums are of all
@@ -251,9 +252,10 @@ func (j *Journal) write(ctx context.Context) {
 		}
 		n, err := j.append(ctx, p)
 		j.mu.Lock()
+		j.sending = nil
 		if err != nil {
 			j.acked, j.failed = append(p.Acked, j.acked...), append(p.Failed, j.failed...)
-		} else {
+		} else if len(p.Notes) > 0 {
 			j.looked = j.s.o.Now()
 		}
 		j.mu.Unlock()
@@ -314,7 +316,7 @@ func (j *Journal) gather() (*page, []*entry) {
 		}
 	}
 	p.Writes = len(p.Notes)
-	j.acked, j.failed = nil, nil
+	j.acked, j.failed, j.sending = nil, nil, p
 	return p, some
 }
 

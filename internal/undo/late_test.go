@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,5 +76,51 @@ func TestWhatOneProcessAloneKnowsChangesNoPlaces(t *testing.T) {
 		if _, got := e.Ask(t, "GET", fmt.Sprint("/docs/_source/", n), ""); got != want {
 			t.Errorf("document %d is %s; want %s", n, got, want)
 		}
+	}
+}
+
+// TestWhatIsBeingStoredIsKnown: the page that says that the holder's last write was applied is under way while the same process puts the end
+// in its place.
+func TestWhatIsBeingStoredIsKnown(t *testing.T) {
+	sums, err := merge.New(merge.Sent, []merge.PathRule{{Path: "/n", Strategy: merge.Sum}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.New()
+	reached, gate, blocks := make(chan struct{}), make(chan struct{}), atomic.Bool{}
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Grace: time.Millisecond,
+		Merger: func(string) undo.Merger { return sums },
+		Left:   func(_ context.Context, l *undo.Left) error { t.Errorf("left: %s: %s", l.ID, l.Why); return nil },
+		Fault: func(step string) error {
+			if step == "page" && blocks.Swap(false) {
+				close(reached)
+				<-gate
+			}
+			return nil
+		}})
+	j := begun(t, s)
+	e.Put(t, "/docs/_doc/1", `{"n":5}`)
+	at, err := j.Note(t.Context(), &undo.Write{Ref: doc.Ref{Index: "docs", ID: "1"}, Guard: doc.Numbers{SeqNo: 0, PrimaryTerm: 1},
+		Before: []byte(`{"n":5}`), After: []byte(`{"n":6}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Put(t, "/docs/_doc/1", `{"n":6}`)
+	j.Applied(at, doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 2})
+	e.Put(t, "/docs/_doc/1", `{"n":16}`) // another client's
+	blocks.Store(true)
+	flushed := make(chan error, 1)
+	go func() { flushed <- s.Flush(t.Context()) }()
+	<-reached
+	_, err = s.Rollback(t.Context(), 7)
+	close(gate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Error(err)
+	}
+	if _, got := e.Ask(t, "GET", "/docs/_source/1", ""); got != `{"n":15}` {
+		t.Errorf("document %s", got)
 	}
 }

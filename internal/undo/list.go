@@ -169,8 +169,8 @@ func (s *Store) Entries(ctx context.Context, token int64, behind, most int, imag
 	if err != nil {
 		return nil, err
 	}
-	known := append(slices.Clone(pages), s.heard(token))
-	state := h.states(known)
+	journal, _ := s.journals.Load(token)
+	state := h.states(append(slices.Clone(pages), heard(journal)))
 	e := &Entries{}
 	for i, p := range pages {
 		e.Bytes = p.Bytes

@@ -115,11 +115,12 @@ type undoing struct {
 }
 
 func (u *undoing) all(ctx context.Context) error {
+	known, _ := u.s.journals.Load(u.h.Token) // before the end is there: whoever meets that forgets the journal
 	pages, err := u.s.fence(ctx, u.h.Token)
 	if err != nil {
 		return err
 	}
-	u.fenced, u.docs = u.s.o.Now(), collect(append(slices.Clone(pages), u.s.heard(u.h.Token)))
+	u.fenced, u.docs = u.s.o.Now(), collect(append(slices.Clone(pages), heard(known)))
 	begin := u.h.Batch
 	if begin == 0 {
 		u.h.Plan = nil
@@ -192,16 +193,20 @@ func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
 	}
 }
 
-// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet.
-func (s *Store) heard(token int64) *page {
-	known, ok := s.journals.Load(token)
+// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet. known is what it knows of the journal. A
+// page under way may not be stored any more.
+func heard(known any) *page {
+	j, ok := known.(*Journal)
 	if !ok {
 		return &page{}
 	}
-	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return &page{Acked: slices.Clone(j.acked), Failed: slices.Clone(j.failed)}
+	all := page{Acked: slices.Clone(j.acked), Failed: slices.Clone(j.failed)}
+	if p := j.sending; p != nil {
+		all.Acked, all.Failed = append(all.Acked, p.Acked...), append(all.Failed, p.Failed...)
+	}
+	return &all
 }
 
 // rounds is the number of tries for documents that other clients write at the same time.

@@ -22,8 +22,7 @@ import (
 const sweeps = 60
 
 // SweepEvery recovers unsettled journals, once in that time, until ctx ends, and removes the rest of old ones. Of idle journals it stores
-// what this process alone knows. Every proxy does so: again
-// has to find out itself whether a journal's lease has ended.
+// what this process alone knows. Every proxy does so: again has to find out itself whether a journal's lease has ended.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
 	n, failing := 0, false
 	timer.Every(ctx, every, func(ctx context.Context) {
@@ -32,7 +31,7 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 			_, err = s.Clean(ctx)
 			s.forgetSeen()
 		}
-		err = errors.Join(err, s.flush(ctx, s.isIdle), s.forgetEnded(ctx, s.isIdle))
+		err = errors.Join(err, s.forgetEnded(ctx, s.isIdle), s.flush(ctx, s.isIdle)) // in this order: what has ended takes no page
 		if err != nil && ctx.Err() == nil && !failing {
 			s.o.Log.Warn("journals of locks couldn't be looked through", obs.KeyError, err.Error())
 		}
