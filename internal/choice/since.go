@@ -21,12 +21,15 @@ type mark struct {
 	n    int
 }
 
+// maxSinceBytes bounds what is compared for a Since, in bytes: it is compared for each hit of a search, and under a lock.
+const maxSinceBytes = 64 << 10
+
 // maxMarks is how many differences of each kind are kept.
 const maxMarks = 8
 
 // NewSince compares two revisions of a document. It is nil if they can't be compared.
 func NewSince(newer, older doc.Revision) *Since {
-	if len(newer.Source)+len(older.Source) > maxComparedBytes {
+	if len(newer.Source)+len(older.Source) > maxSinceBytes {
 		return nil
 	}
 	now, ok := contentOf(newer.Source)
@@ -64,7 +67,7 @@ func note(marks []mark, hash uint64, n int) []mark {
 // or holds what went. It was made from the older one, or its client takes that back on purpose. A value that is neither the newer nor the
 // older one shows nothing.
 func (s *Since) IsUndoneBy(sent []byte) bool {
-	if s == nil || len(sent) > maxComparedBytes {
+	if s == nil || len(sent) > maxSinceBytes {
 		return false
 	}
 	c, ok := contentOf(sent)

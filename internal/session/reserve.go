@@ -26,7 +26,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
 		b.Doubtful, b.StoredDiffers = c.Doubt, c.Difference && c.Answer.Known()
 	}
-	if b.Unclear && t.seemsOlder(e, c) {
+	if t.isUnclear(c) && t.seemsOlder(e, c) { // also if the outcome of a write before is unknown
 		b.Numbers = e.Since.Older
 	}
 	if !t.s.dryRun {
@@ -40,6 +40,9 @@ func (t *selection) seemsOlder(e *viewcache.Entry, c *claim) bool {
 		return false
 	}
 	sent := t.Sent
+	if t.On != nil && c.sent == nil {
+		return false
+	}
 	if t.On != nil {
 		var err error
 		if sent, err = t.On(c.sent); err != nil {

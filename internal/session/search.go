@@ -54,7 +54,11 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	if !sess.IsNamed() {
 		return
 	}
-	since := choice.NewSince(s.inHand(sess, ref), older)
+	newer, known := s.inHand(sess, ref, older.Numbers)
+	if known {
+		return
+	}
+	since := choice.NewSince(newer, older)
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e != nil {
@@ -63,18 +67,21 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	}
 }
 
-// inHand is what the session has seen last of the document, as it has seen it: what it has read, or written.
-func (s *Store) inHand(sess Session, ref doc.Ref) doc.Revision {
+// inHand is what the session has seen last of the document, as it has seen it: what it has read, or written. known says that what tells it
+// from that older revision is known already.
+func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc.Revision, known bool) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	switch {
 	case e == nil:
-		return doc.Revision{}
+		return doc.Revision{}, false
 	case len(e.Reads) > 0:
 		r := &e.Reads[len(e.Reads)-1]
-		return doc.Revision{Numbers: r.Numbers, Source: r.Body.Bytes()}
+		newest = doc.Revision{Numbers: r.Numbers, Source: r.Body.Bytes()}
+	default:
+		newest = doc.Revision{Numbers: e.View.Numbers, Source: e.View.SentBody.Bytes()}
 	}
-	return doc.Revision{Numbers: e.View.Numbers, Source: e.View.SentBody.Bytes()}
+	return newest, e.Since != nil && e.Since.Newer == newest.Numbers && e.Since.Older == older
 }
 
 // hasNewer reports whether the session has read a newer revision than that of n, or has written one and may write from that again.
@@ -85,8 +92,9 @@ func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 		return false
 	}
 	newer := !e.View.IsRefused() && viewcache.Newer(e.View.Numbers, n)
-	for _, r := range e.Reads {
-		newer = newer || viewcache.Newer(r.Numbers, n)
+	for i := range e.Reads {
+		r := &e.Reads[i]
+		newer = newer || !r.IsRefused() && viewcache.Newer(r.Numbers, n)
 	}
 	return newer
 }

@@ -132,7 +132,12 @@ type Sight struct {
 	Doubt   bool   // a write with this base has an unknown result; in a named session, and the client hasn't read the revision since
 
 	Contradiction bool // a later answer without numbers has shown the client another document
+	Failure       bool // after its Contradiction, a write with this base has failed
 }
+
+// IsRefused reports whether the client was shown another document than it has in hand, and a write was then refused that had that as its
+// guard. Who looks again after that writes from what it sees.
+func (s *Sight) IsRefused() bool { return s.Contradiction && s.Failure }
 
 // Read stands for all outstanding, unreserved reads of one revision. Its Order is that of the first of these reads, and its At is that of
 // the last.
@@ -169,13 +174,7 @@ type View struct {
 
 	FromNothing bool // the write was made by a client that had found no document
 	Unread      bool // the write was made by a client that hasn't looked: a job that only writes misses nothing if the view is forgotten
-
-	Failure bool // after its Contradiction, a write with this base has failed
 }
-
-// IsRefused reports whether the client was shown another document than it wrote, and a write was then refused that had the view as its
-// guard. Who looks again after that writes from what it sees.
-func (v *View) IsRefused() bool { return v.Contradiction && v.Failure }
 
 // Past is a revision of the history.
 type Past struct {

@@ -33,7 +33,7 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	if named {
 		r.Count, r.Order = 1, m.Order
 		e.Since = nil
-		r.Doubt, r.Contradiction = false, false // in an inferred session another client may have made the read
+		r.Doubt, r.Contradiction, r.Failure = false, false, false // in an inferred session another client may have made the read
 	}
 	r.Version = cmp.Or(rev.Version, r.Version)
 	switch was := r.Body; {
