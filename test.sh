@@ -193,29 +193,27 @@ unit() {
   return $status
 }
 
-# fuzz_one FOLDER TARGET. The fuzzer now and then fails at its own deadline, with "context deadline exceeded" and no failing input: then
+# fuzz_one FILE:TARGET. The fuzzer now and then fails at its own deadline, with "context deadline exceeded" and no failing input: then
 # it has another try.
 fuzz_one() {
-  local status try
+  local status try said
+  said=$(mktemp "$tmp/fuzz.XXXXXX") || return
   for try in 1 2; do
-    go test -json -run='^$' -fuzz="^$2\$" -fuzztime="$FUZZTIME" -timeout=10m "./$1" >"$tmp/attempt.json"
+    go test -json -run='^$' -fuzz="^${1##*:}\$" -fuzztime="$FUZZTIME" -parallel=1 -timeout=10m "./$(dirname "${1%%:*}")" >"$said"
     status=$?
-    if ((status == 0 || try == 2)) || ! grep -q 'context deadline exceeded' "$tmp/attempt.json" ||
-      grep -q 'Failing input' "$tmp/attempt.json"; then
+    if ((status == 0 || try == 2)) || ! grep -q 'context deadline exceeded' "$said" || grep -q 'Failing input' "$said"; then
       break
     fi
   done
-  cat "$tmp/attempt.json"
+  cat "$said"
   return $status
 }
 
-# Every fuzz target for a moment; go test takes one at a time.
+# Every fuzz target for a moment. go test takes one at a time, and builds and starts it longer than that: so each has one processor.
 fuzz() {
-  local status=0 file target
-  while IFS=: read -r file target; do
-    fuzz_one "$(dirname "$file")" "$target" || status=1
-  done < <(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func /:/')
-  return $status
+  export -f fuzz_one
+  export FUZZTIME tmp
+  grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func /:/' | xargs -n 1 -P "$(nproc)" bash -c 'fuzz_one "$1"' fuzz
 }
 
 # The engines are started once and shared by all packages, which start them themselves otherwise. The attacks have no race detector: their
@@ -225,10 +223,12 @@ e2e() {
   [[ ${E2E_LONG-} == 1 ]] && limit=4h
   OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- bash -c '
     status=0
-    go list ./e2e/... | grep -v "/hostile$" | xargs go test -race "$@" || status=1
+    go test -race "$@" ./e2e/app & # takes as long as all others together
+    go list ./e2e/... | grep -v -e "/app$" -e "/hostile$" | xargs go test -race "$@" || status=1
     go test "$@" ./e2e/hostile || status=1
     go test -C e2e/opensearch -race "$@" ./... || status=1
-    exit $status' e2e -json -shuffle=on -timeout="$limit"
+    wait $! || status=1
+    exit $status' e2e -json -p=1 -shuffle=on -timeout="$limit"
 }
 
 main() {
