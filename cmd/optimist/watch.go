@@ -59,12 +59,7 @@ type follower struct {
 }
 
 func (f *follower) follow() {
-	quiet, gone := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
-	quiet.Stop()
-	gone.Stop()
-	// Later events put off neither: something else in one of the folders may change all the time.
-	looks, misses := false, false
-	look := func() { begin(quiet, settle, &looks) }
+	var look, gone <-chan time.Time // when the files are looked at, and told to be gone; nil: not yet
 	for {
 		select {
 		case e, ok := <-f.watcher.Events:
@@ -74,40 +69,40 @@ func (f *follower) follow() {
 			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 				delete(f.folders, e.Name) // one that is made anew is watched anew
 			}
-			look()
+			look = orAfter(look, settle)
 		case _, ok := <-f.watcher.Errors: // events were dropped: look as if there had been one
 			if !ok {
 				return
 			}
-			look()
-		case <-quiet.C:
-			looks = false
+			look = orAfter(look, settle)
+		case <-look:
+			look = nil
 			now := f.content()
 			if now == ([sha256.Size]byte{}) {
-				begin(gone, missing, &misses)
+				gone = orAfter(gone, missing)
 				continue
 			}
-			gone.Stop()
-			misses = false
+			gone = nil
 			again := now == f.seen
 			if f.seen = now; now != f.last && !again { // its writer may have paused
-				look()
+				look = orAfter(look, settle)
 				continue
 			}
 			f.changed(now)
-		case <-gone.C:
-			misses = false
+		case <-gone:
+			gone = nil
 			f.changed(f.content())
 		}
 	}
 }
 
-// begin starts a timer that doesn't run.
-func begin(t *time.Timer, d time.Duration, runs *bool) {
-	if !*runs {
-		*runs = true
-		t.Reset(d)
+// orAfter is due or, if it is nil, after that time. So later events don't put off what is due: something else in one of the folders may
+// change all the time.
+func orAfter(due <-chan time.Time, d time.Duration) <-chan time.Time {
+	if due != nil {
+		return due
 	}
+	return time.After(d)
 }
 
 // changed tells of a content if it isn't the last one.

@@ -11,8 +11,8 @@ import (
 // What becomes of noted writes. A journal's pages say it, so that whichever process rolls back knows it.
 
 // Applied records that a noted write was applied, and which revision it made (zero: not known). The journal stores that with its next page:
-// Applied doesn't wait for it. If there is no further page, a sweep stores it: the lease may end at another
-// process.
+// Applied doesn't wait for it. If there is no further page, a sweep stores it: the lease may end at
+// another process.
 func (j *Journal) Applied(at Place, made doc.Revision) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
