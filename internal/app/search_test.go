@@ -191,20 +191,19 @@ func TestAWriteFromAStaleHitTakesNothingBack(t *testing.T) {
 		"named":      {"Optimist-Session", "me"},
 		"in a trace": {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	}
-	writes := map[string][3]string{
-		"a document":                    {"PUT", doc1, `{"l":["b"]}`},
-		"a document that was only read": {},
-		"an item of a bulk":             {"POST", "/_bulk", `{"index":{"_index":"shop","_id":"1"}}` + "\n" + `{"l":["b"]}` + "\n"},
-		"a part":                        {"POST", "/shop/_update/1", `{"doc":{"l":["b"]}}`},
+	writes := map[string]struct {
+		method, target, body string
+		reads                bool // the thread has read the newer copy, and not written it
+	}{
+		"a document":                    {"PUT", doc1, `{"l":["b"]}`, false},
+		"a document that was only read": {"PUT", doc1, `{"l":["b"]}`, true},
+		"an item of a bulk":             {"POST", "/_bulk", `{"index":{"_index":"shop","_id":"1"}}` + "\n" + `{"l":["b"]}` + "\n", false},
+		"a part":                        {"POST", "/shop/_update/1", `{"doc":{"l":["b"]}}`, false},
 	}
 	for name, fields := range threads {
 		for what, write := range writes {
-			reads := false
-			if what == "a document that was only read" {
-				if name != "named" {
-					continue // the reads of a trace are candidates, all of them
-				}
-				reads, write = true, writes["a document"]
+			if write.reads && name != "named" {
+				continue // the reads of a trace are candidates, all of them
 			}
 			t.Run(what+", "+name, func(t *testing.T) {
 				w := newWorldOn(t, "rules: [{name: r, base: {reads: [get, search]}}]", Identity{Infer: true, Address: true},
@@ -219,18 +218,18 @@ func TestAWriteFromAStaleHitTakesNothingBack(t *testing.T) {
 				w.put(doc1, `{"l":[]}`)
 				w.put(doc1, `{"l":["x"]}`)
 				w.ask(w.proxied, "GET", doc1, "", fields...)
-				if reads {
+				if write.reads {
 					w.put(doc1, `{"l":["x","a"]}`)
 					w.ask(w.proxied, "GET", doc1, "", fields...)
 				} else {
 					w.wants(w.ask(w.proxied, "PUT", doc1, `{"l":["x","a"]}`, fields...), 200, "guarded;attempts=1;base=session")
 				}
 				w.ask(w.proxied, "GET", "/shop/_search", "", fields...)
-				if a := w.ask(w.proxied, write[0], write[1], write[2], fields...); !strings.Contains(a.Body, "version_conflict_engine_exception") {
+				if a := w.ask(w.proxied, write.method, write.target, write.body, fields...); !strings.Contains(a.Body, "version_conflict_engine_exception") {
 					t.Errorf("%d %s", a.Status, a.Body)
 				}
 				w.ask(w.proxied, "GET", "/shop/_search", "", fields...) // and writes from what it finds now
-				if a := w.ask(w.proxied, write[0], write[1], write[2], fields...); a.Status != 200 || gjson.Get(a.Body, "errors").Bool() {
+				if a := w.ask(w.proxied, write.method, write.target, write.body, fields...); a.Status != 200 || gjson.Get(a.Body, "errors").Bool() {
 					t.Errorf("%d %s", a.Status, a.Body)
 				}
 				if got := w.stored(doc1); got != `{"l":["x","a","b"]}` {

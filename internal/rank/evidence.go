@@ -125,8 +125,8 @@ func (w *weighing) findFilled(changes []change) {
 	for i := range changes {
 		c := &changes[i]
 		entry := (c.effect == puts || c.effect == adds) && c.weight > weightOfWords
-		if entry && len(w.filled) < maxTouches && !slices.Contains(w.filled, c.place) {
-			w.filled = append(w.filled, c.place)
+		if entry {
+			w.filled = withPlace(w.filled, c.place)
 		}
 	}
 }
@@ -140,10 +140,18 @@ func (w *weighing) findEmptied() {
 	v := &w.verdicts[w.newest]
 	for i := range w.changes[v.from:v.to] {
 		c := &w.changes[v.from+i]
-		if c.effect == takes && c.text && c.weight > weightOfWords && len(w.emptied) < maxTouches && !slices.Contains(w.emptied, c.place) {
-			w.emptied = append(w.emptied, c.place)
+		if c.effect == takes && c.text && c.weight > weightOfWords {
+			w.emptied = withPlace(w.emptied, c.place)
 		}
 	}
+}
+
+// withPlace returns places with one more, unless it is one of them, or there are enough.
+func withPlace(places []uint64, place uint64) []uint64 {
+	if len(places) < maxTouches && !slices.Contains(places, place) {
+		places = append(places, place)
+	}
+	return places
 }
 
 // text is a text into which the changes of a candidate put words.

@@ -40,10 +40,10 @@ func (t *selection) seemsOlder(e *viewcache.Entry, c *claim) bool {
 		return false
 	}
 	sent := t.Sent
-	if t.On != nil && c.sent == nil {
-		return false
-	}
 	if t.On != nil {
+		if c.sent == nil {
+			return false
+		}
 		var err error
 		if sent, err = t.On(c.sent); err != nil {
 			return false
