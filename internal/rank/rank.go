@@ -43,12 +43,12 @@ type Choice struct {
 // A client that changes a document leaves other clients' content alone. So the base is the candidate from which the client would have
 // removed, or written once more, the least of that content: see evidence.go. If candidates are equal, the one with the fewest edits wins,
 // then the one from which numbers were moved the least, then the oldest. A candidate with unknown content comes last. A delete, and a
-// body that isn't a JSON object, have the oldest as their base: the guard of the oldest overlooks the least.
+// body that isn't a JSON object, have the oldest as their base, see oldestHeld.
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer mine.release()
 	if sent.Body == nil || !mine.read(sent.Body, sent.Keys) {
-		return Choice{Best: max(0, slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })), Ambiguous: len(cs) > 1}
+		return Choice{Best: oldestHeld(cs, sent.Body == nil), Ambiguous: len(cs) > 1}
 	}
 	w := weighings.Get().(*weighing)
 	defer w.release()
@@ -77,4 +77,17 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	against := verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes
 	c.Ambiguous = against || inDoubt(verdicts, c.Best)
 	return c
+}
+
+// oldestHeld returns the oldest candidate that a client has in hand: its guard overlooks the least. A client that deletes has seen a
+// document: that there was none would be no guard at all.
+func oldestHeld(cs []Candidate, deletes bool) int {
+	best := -1
+	if deletes {
+		best = slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent && c.Known() })
+	}
+	if best < 0 {
+		best = slices.IndexFunc(cs, func(c Candidate) bool { return !c.Spent })
+	}
+	return max(0, best)
 }

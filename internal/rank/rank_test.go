@@ -48,9 +48,15 @@ func TestLikeliest(t *testing.T) {
 		"no document is an empty one":     {[]doc.Revision{absent, at(2, `{"a":1,"b":1,"c":1}`)}, `{"x":1}`, 0},
 		"no JSON":                         {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":2}`)}, `{`, 0},
 		"a delete":                        {[]doc.Revision{at(1, `{"a":1}`), at(2, `{"a":2}`)}, ``, 0},
+		"of a document that was seen":     {[]doc.Revision{absent, at(1, `{"a":1}`), at(2, `{"a":2}`)}, ``, 1},
+		"of what nobody saw":              {[]doc.Revision{absent}, ``, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := closest(c.revisions, Sent{Body: []byte(c.sent)}); got != c.want {
+			var body []byte
+			if c.sent != "" {
+				body = []byte(c.sent)
+			}
+			if got := closest(c.revisions, Sent{Body: body}); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})

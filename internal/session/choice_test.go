@@ -503,3 +503,15 @@ func TestAfterADeleteContentTellsWhatIsNew(t *testing.T) {
 		b.Delete()
 	}
 }
+
+// Somebody has looked for the document before it was made, and has written nothing. That guards no delete.
+func TestADeletesClientHasSeenADocument(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+	s.ReadAbsent(pool, ref, s.Epoch())
+	s.Read(pool, ref, rev(5, `{"n":1}`), s.Epoch())
+	b, err := s.Take(ended(), pool, ref, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, KindRead, 5)
+}
