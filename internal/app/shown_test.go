@@ -29,9 +29,10 @@ var others = map[string]string{
 	"/_cat/indices":          `[]`,
 }
 
-func newLedger(t *testing.T, rules string) *ledger {
+// engineWithOthers answers these, too.
+func engineWithOthers(t *testing.T) string {
 	t.Helper()
-	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+	return enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
 		found := `{"_index":"shop","_id":"1","_source":{"log":["a","b"]}}`
 		answer, ok := others[r.URL.Path]
 		around := r.URL.Query().Get("preference")
@@ -61,7 +62,11 @@ func newLedger(t *testing.T, rules string) *ledger {
 		_, _ = io.WriteString(w, answer)
 		return true
 	})
-	l := &ledger{newWorldOn(t, rules, Identity{}, engine)}
+}
+
+func newLedger(t *testing.T, rules string) *ledger {
+	t.Helper()
+	l := &ledger{newWorldOn(t, rules, Identity{}, engineWithOthers(t))}
 	l.put("/shop/_doc/2?refresh=true", `{"log":[]}`)
 	l.put(doc1, `{"log":[]}`)
 	l.as("a", "GET", doc1, "")
@@ -254,6 +259,45 @@ func TestASearchWhoseClientWantsNoNumbersIsWatched(t *testing.T) {
 			if got := l.stored(doc1); got != `{"log":["a","b","c","a2"]}` {
 				t.Errorf("stored %s", got)
 			}
+		})
+	}
+}
+
+// In an inferred session, what the session wrote last may be another client's than the one that writes now, and that was shown the document
+// by an answer that nobody here has read.
+func TestAViewIsAmbiguousIfItsSessionWasShownDocumentsUnwatched(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, target, body string
+		ambiguous            bool
+	}{
+		"several searches":     {"POST", "/shop/_msearch", "{}\n{}\n", true},
+		"searches anywhere":    {"POST", "/_msearch", "{}\n{}\n", true},
+		"a template":           {"POST", "/shop/_search/template", `{}`, true},
+		"filtered":             {"GET", "/shop/_search?filter_path=hits.hits._source", "", true},
+		"indented":             {"GET", "/shop/_search?pretty", "", true},
+		"YAML":                 {"GET", "/shop/_search?format=yaml", "", true},
+		"one of each":          {"POST", "/shop/_search", `{"collapse":{"field":"log"}}`, true},
+		"several, filtered":    {"POST", "/shop/_mget?filter_path=docs._source", `{"ids":["1"]}`, true},
+		"several, in part":     {"POST", "/shop/_mget?_source_includes=log", `{"ids":["1"]}`, false},
+		"parts of hits":        {"POST", "/shop/_search", `{"_source":["log"]}`, false},
+		"parts, by query":      {"GET", "/shop/_search?_source_includes=log", "", false},
+		"ids":                  {"POST", "/shop/_search", `{"_source":false}`, false},
+		"aggregations":         {"POST", "/shop/_search?filter_path=aggregations", `{"size":0}`, false},
+		"a count":              {"POST", "/shop/_count", `{}`, false},
+		"part of one document": {"GET", doc1 + "?_source_includes=log", "", false},
+		"whether it is there":  {"HEAD", doc1, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, "", Identity{Infer: true, Address: true}, engineWithOthers(t))
+			w.put(doc1+"?refresh=true", `{"log":[]}`)
+			w.ask(w.proxied, "GET", doc1, "")
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`), 200, "guarded;attempts=1;base=session")
+			w.ask(w.proxied, c.method, c.target, c.body)
+			want := "guarded;attempts=1;base=view"
+			if c.ambiguous {
+				want += ";ambiguous"
+			}
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, want)
 		})
 	}
 }

@@ -185,13 +185,25 @@ func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	v.Contradiction = v.Contradiction || v.Set && !alike(v.SentBody.Bytes(), source)
 }
 
-// ShownUnknown notes that a named session was shown documents of the index, and nobody knows which ones, or in which revisions. index is ""
-// for any index. It is ReadUnnumbered for all that the session has read or written before.
+// ShownUnknown notes that a session was shown documents of the index, and nobody knows which ones, or in which revisions. index is "" for
+// any index. Of a named session, it is ReadUnnumbered for all that the session has read or written before. In an inferred one, another
+// client than the one that wrote last may write from what it was shown: see mayBeAnothers.
 func (s *Store) ShownUnknown(sess Session, index string) {
-	if sess.IsNamed() && !s.dryRun {
-		now := s.clock()
-		s.find(index, sess.Credentials(), now).Shown(sess.Bare(), now)
+	if s.dryRun {
+		return
 	}
+	now := s.clock()
+	if ix := s.find(index, sess.Credentials(), now); sess.IsNamed() {
+		ix.Shown(sess.Bare(), now)
+	} else {
+		ix.WasShown(sess.Bare(), now)
+	}
+}
+
+// wasShown reports whether clients of the inferred session were shown documents of the index, or have searched it, and nobody knows what
+// they have seen.
+func (t *selection) wasShown() bool {
+	return t.ix.HasSearched(t.k.Session, t.now) || t.ix.ShownSince(t.k.Session.Bare(), t.now-int64(t.s.o.MaxAge)+1, t.now)
 }
 
 // alike reports whether two documents differ in white space at most: a client may have asked for an indented answer.

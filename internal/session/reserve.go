@@ -72,14 +72,14 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 
 // mayBeAnothers reports whether the base may belong to another client. That is so if this write, or an earlier one, may be a repeat: a
 // repeat that isn't recognised takes the base of another client. It is also so if the client of the read has perhaps written a part since,
-// or if clients have searched before anybody was known to write: what they have found may be what the write was made from.
+// or if clients were shown documents that nobody here has read: these may be what the write was made from.
 func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
 		return t.mayRepeat || t.guesses() && (r.Spent && t.On == nil || e.Repeats.Missed.Or(r.Order))
 	case choice.TakeView:
-		return t.guesses() && (e.Repeats.Missed != repeat.Missed{} || t.ix.HasSearched(t.k.Session, t.now))
+		return t.guesses() && (e.Repeats.Missed != repeat.Missed{} || t.wasShown())
 	}
 	return false
 }

@@ -128,6 +128,36 @@ func TestALargePageIsNotWatchedAndNoted(t *testing.T) {
 	}
 }
 
+// Of an answer that nobody could read, any client of an inferred session may know what it has shown.
+func TestAViewIsAmbiguousAfterAnUnknownAnswer(t *testing.T) {
+	for _, index := range []string{ref.Index, ""} {
+		s, c := newTest(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		commit(take(t, s, pool, `{"a":2}`), 6, `{"a":2}`)
+		is := func(ambiguous bool) {
+			t.Helper()
+			b := take(t, s, pool, `{"a":3}`)
+			if want(t, b, KindView, 6); b.Ambiguous != ambiguous || b.Unclear {
+				t.Errorf("ambiguous %v, unclear %v", b.Ambiguous, b.Unclear)
+			}
+			b.Release()
+		}
+		s.ShownUnknown(one, index)
+		is(false)
+		s.ShownUnknown(pool, index)
+		is(true)
+		c.advance(maxAge / 4)
+		s.ShownUnknown(pool, index)
+		is(true)
+		s.Read(pool, ref, rev(6, `{"a":2}`), s.Epoch())
+		b := take(t, s, pool, `{"a":3}`)
+		if want(t, b, KindRead, 6); b.Ambiguous {
+			t.Error("a read is one that nobody was shown otherwise")
+		}
+		b.Release()
+	}
+}
+
 // Of an answer that nobody could read, only its client knows what it has shown: all of the index, or of any.
 func TestWhatIsKnownFromBeforeAnUnknownAnswerIsAGuardAlone(t *testing.T) {
 	for _, index := range []string{ref.Index, ""} {

@@ -166,6 +166,12 @@ func wholeHits(requestBody []byte) bool {
 	return whole
 }
 
+// partialHits reports whether a search's body asks for a part of the _source of its hits, or for nothing of it.
+func partialHits(requestBody []byte) bool {
+	v := gjson.GetBytes(requestBody, "_source")
+	return v.Exists() && v.Type != gjson.True
+}
+
 // bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
 // between the key's colon and the end of the answer to a get, whose last member it is.
 func bare(answer, source []byte) []byte {

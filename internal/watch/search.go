@@ -17,7 +17,7 @@ import (
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
 	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query}
-	if Partial(op.Query) || !rd.plan(&f) {
+	if asksForPart(op.Query) || !rd.plan(&f) {
 		return false
 	}
 	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
@@ -25,7 +25,8 @@ func (rd *Reading) search() bool {
 	}
 	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
 	_, pretty := uri.Param(op.Query, "pretty") // hits whose bytes aren't those that are stored
-	f.watches, f.stamps = f.watches && f.readable && !pretty, f.stamps && f.readable
+	reads := f.readable && !asksForForm(op.Query)
+	f.watches, f.stamps = f.watches && reads && !pretty, f.stamps && reads
 	text, known := f.early()
 	if known {
 		f.judge(text)
@@ -37,9 +38,17 @@ func (rd *Reading) search() bool {
 	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
+		rd.noteUnwatched(&f, text)
 		return false
 	}
 	return true
+}
+
+// noteUnwatched notes that a search whose hits can't be read may show documents. Of a named session, the answer tells.
+func (rd *Reading) noteUnwatched(f *searchPlan, text []byte) {
+	if !rd.named() && !f.watches && f.size != 0 && !partialHits(text) {
+		rd.showUnknown()
+	}
 }
 
 // plan reports whether rules have hits of the search remembered or stamped.

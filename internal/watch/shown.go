@@ -46,17 +46,23 @@ func (d *Document) sources() int {
 }
 
 // named reports whether the client names its session, and bases are looked for at all.
-func (rd *Reading) named() bool {
-	c := rd.r.Client()
-	return c.Known && c.Session.IsNamed() && rd.w.Rules.Mode() != rule.Off
-}
+func (rd *Reading) named() bool { return rd.r.Client().Session.IsNamed() && rd.known() }
+
+// known reports whether the client has a session, and bases are looked for at all.
+func (rd *Reading) known() bool { return rd.r.Client().Known && rd.w.Rules.Mode() != rule.Off }
 
 // unwatched forwards a request that nobody watches, if its answer may show documents to a client that names its session. It reports false,
-// and has forwarded nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it. Before the request
-// is sent, the engine may be asked what its name stands for.
+// and has forwarded nothing, if there is nothing to be noted, or nothing of the answer is needed for that. Nothing of the answer changes,
+// and nothing waits for it. Before the request is sent, the engine may be asked what its name stands for.
 func (rd *Reading) unwatched() bool {
 	op := rd.r.Op()
-	if !op.MayShow(rd.r.Head().Method) || !rd.named() || hidesDocument(op) {
+	switch {
+	case !op.MayShow(rd.r.Head().Method) || hidesDocument(op):
+		return false
+	case !rd.named():
+		if k := op.Kind; k == api.Other || (k == api.Mget || k == api.Scroll) && !asksForPart(op.Query) {
+			rd.showUnknown()
+		}
 		return false
 	}
 	rd.learnName()
@@ -76,7 +82,7 @@ func (rd *Reading) unwatched() bool {
 
 // showUnknown notes an answer of which nobody knows which documents it shows.
 func (rd *Reading) showUnknown() {
-	if !rd.named() {
+	if !rd.known() {
 		return
 	}
 	c, index := rd.r.Client(), ""
