@@ -184,6 +184,37 @@ func TestWhatShowsNoDocumentEndsNoBase(t *testing.T) {
 	}
 }
 
+// A part of the revision that the client has read, or written, shows nothing else, whether an answer shows one document or several.
+func TestAPartOfWhatTheSessionHasInHandEndsNoBase(t *testing.T) {
+	for name, c := range map[string]struct{ method, target, body string }{
+		"one":               {"GET", doc1 + "?_source_includes=n", ``},
+		"one, filtered":     {"GET", doc1 + "?filter_path=_seq_no,_primary_term,_source.log", ``},
+		"one, indented":     {"GET", doc1 + "?_source_includes=n&pretty", ``},
+		"several":           {"POST", "/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`},
+		"several, by query": {"POST", "/shop/_mget?_source_includes=n", `{"ids":["1"]}`},
+		"hits":              {"POST", "/shop/_search", `{"_source":["n"],"seq_no_primary_term":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, "")
+			l.as("a", "GET", doc1, "")
+			if a := l.as("a", c.method, c.target, c.body); a.Status != 200 {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			l.put(doc1, `{"log":["a","b","c"]}`)
+			l.wants(l.as("a", "PUT", doc1, `{"log":["a","b","a2"]}`), 200, "merged;attempts=2;base=session")
+			if got := l.stored(doc1); got != `{"log":["a","b","c","a2"]}` {
+				t.Errorf("stored %s", got)
+			}
+			// What it sent isn't what is stored: it has seen both.
+			l.as("a", c.method, c.target, c.body)
+			l.put(doc1, `{"log":["a","b","c","a2","d"]}`)
+			if a := l.as("a", "PUT", doc1, `{"log":["a","b","a2","a3"]}`); a.Status != 409 {
+				t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+		})
+	}
+}
+
 // What a read of one index shows counts for that one, also if nobody writes there, or no rule takes it.
 func TestWhatIsShownOfAnotherIndexEndsNoBase(t *testing.T) {
 	const off = "rules:\n- {name: off, match: {index: [audit]}, mode: off}\n- {name: rest}\n"

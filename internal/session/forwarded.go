@@ -172,17 +172,30 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 // sent only guards writes then, which aren't merged, until the thread reads the document with its numbers: see Found. If it were dropped
 // instead, the next write would go unguarded.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
+	s.ReadPart(sess, ref, doc.Revision{Source: source})
+}
+
+// ReadPart is ReadUnnumbered for a part of the document, whose numbers may be known. If they are those of what the thread has read or sent,
+// it has seen nothing else.
+func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil || !sess.IsNamed() {
 		return
 	}
+	contradicts := func(n doc.Numbers, body *viewcache.Body) bool {
+		return (n != rev.Numbers || !n.Known()) && !alike(body.Bytes(), rev.Source)
+	}
 	for i := range e.Reads {
 		r := &e.Reads[i]
-		r.Contradiction = r.Contradiction || !alike(r.Body.Bytes(), source)
+		r.Contradiction = r.Contradiction || contradicts(r.Numbers, r.Body)
 	}
 	v := &e.View
-	v.Contradiction = v.Contradiction || v.Set && !alike(v.SentBody.Bytes(), source)
+	n := v.Numbers
+	if v.Difference { // they are of another document than what was sent
+		n = doc.Numbers{}
+	}
+	v.Contradiction = v.Contradiction || v.Set && contradicts(n, v.SentBody)
 }
 
 // ShownUnknown notes that a session was shown documents of the index, and nobody knows which ones, or in which revisions. index is "" for

@@ -293,17 +293,21 @@ func (rd *Reading) watchStatus() bool {
 			rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
 		}
 	}
-	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, first []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
 			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
+			rd.readNumbers(h, first)
 			if rd.showOne(d); !known {
 				rd.showUnknown() // the name may be an alias
 			}
 		}
 		return nil
 	}}
+	if rd.showsNumbers() {
+		o.Peek = headPeek
+	}
 	o.Copy, o.Last = rd.copy.Copy, rd.copy.Last
 	rd.copy.Whole = func() {
 		missing := op.Head && op.Kind == api.Get
@@ -317,6 +321,25 @@ func (rd *Reading) watchStatus() bool {
 	}
 	rd.r.Pass(o)
 	return true
+}
+
+// showsNumbers reports whether the numbers in the answer to a read of a part of a document matter: its client names its session.
+func (rd *Reading) showsNumbers() bool {
+	op := rd.r.Op()
+	return op.Kind == api.Get && !op.Head && rd.named()
+}
+
+// readNumbers reads the numbers of the document, of which an answer shows a part. They stand before _source.
+func (rd *Reading) readNumbers(h *wire.Head, first []byte) {
+	if !rd.showsNumbers() {
+		return
+	}
+	if rd.copy.Head(h, nil); rd.copy.usable {
+		if it := rd.copy.beginning(first); it.Numbered {
+			rd.document.Numbers = it.Numbers
+		}
+	}
+	rd.copy.usable = false
 }
 
 // stampedGet answers a read of one document that a rule stamps, and reports false for all others. A HEAD is asked as a GET: it

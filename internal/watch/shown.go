@@ -146,18 +146,18 @@ func (rd *Reading) show(d *Document) {
 	}
 	sess, unrouted := rd.r.Client().Session, d.Ref
 	unrouted.Routing = ""
-	rd.w.Sessions.ReadUnnumbered(sess, unrouted, d.Source)
+	rd.w.Sessions.ReadPart(sess, unrouted, d.Revision)
 	if d.Ref.Routing != "" { // which an alias may have given
-		rd.w.Sessions.ReadUnnumbered(sess, d.Ref, d.Source)
+		rd.w.Sessions.ReadPart(sess, d.Ref, d.Revision)
 	}
 }
 
-// showOne notes that a read of one document shows it, or a part of it, without its numbers. If it may be all of it, nothing that the
-// session knew is a base any more.
+// showOne notes that a read of one document shows it, or a part of it. If it may be all of it, nothing that the session knew is a base any
+// more.
 func (rd *Reading) showOne(d *Document) {
 	note := rd.w.Sessions.ReadUnknown
 	if q := rd.r.Op().Query; Partial(q) && !hidesRevision(q) {
-		note = func(s session.Session, ref doc.Ref) { rd.w.Sessions.ReadUnnumbered(s, ref, nil) }
+		note = func(s session.Session, ref doc.Ref) { rd.w.Sessions.ReadPart(s, ref, doc.Revision{Numbers: d.Numbers}) }
 	}
 	ref, maybe := rd.homes(d)
 	if note(rd.client.Session, ref); maybe != "" {
