@@ -353,6 +353,7 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 		"several":            {"/shop/_mget", `{"ids":["1"]}`, true},
 		"several, in parts":  {"/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`, false},
 		"several, escaped":   {"/shop/_mget", `{"docs":[{"_id":"1","\u005fsource":["n"]}]}`, false},
+		"several, whole":     {"/shop/_mget", `{"docs":[{"_id":"1","_source":{"includes":[]}}]}`, true},
 		"several, as stored": {"/shop/_mget", `{"docs":[{"_id":"1","stored_fields":["n"],"_source":true}]}`, false},
 		"hits":               {"/shop/_search", `{"query":{"match_all":{}}}`, true},
 		"hits, in parts":     {"/shop/_search", `{"_source":["n"]}`, false},

@@ -65,6 +65,9 @@ func TestWhatASearchFindsIsWhatItsClientWritesFrom(t *testing.T) {
 		"its client wants versions": {"/shop/_search?version=true", `{}`},
 		"its client wants numbers":  {"/shop/_search", `{"seq_no_primary_term":true}`},
 		"both":                      {"/shop/_search", `{"seq_no_primary_term":true,"version":true}`},
+		"also with vectors":         {"/shop/_search", `{"from":0,"size":5,"_source":{"exclude_vectors":false}}`}, // as elasticsearch.dsl of Python asks
+		"a filter of nothing":       {"/shop/_search", `{"_source":{"includes":[],"excludes":[]}}`},
+		"no filter":                 {"/shop/_search", `{"_source":{}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := searching(t, "")
@@ -88,6 +91,8 @@ func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
 	for name, c := range map[string]struct{ rules, target, body, field, value string }{
 		"a part":           {"", "/shop/_search?_source=log", "", "", ""},
 		"a part, by body":  {"", "/shop/_search", `{"_source":["log"]}`, "", ""},
+		"a part, included": {"", "/shop/_search", `{"_source":{"includes":["log"],"excludes":[]}}`, "", ""},
+		"no vectors":       {"", "/shop/_search", `{"_source":{"exclude_vectors":true}}`, "", ""},
 		"no source":        {"", "/shop/_search", `{"_source":false}`, "", ""},
 		"stored fields":    {"", "/shop/_search", `{"stored_fields":["log"],"_source":true}`, "", ""},
 		"collapsed":        {"", "/shop/_search", `{"collapse":{"field":"k"}}`, "", ""},

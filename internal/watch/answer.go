@@ -104,7 +104,7 @@ func (d *Document) want(wanted gjson.Result) (whole bool) {
 		case "routing", "_routing":
 			d.Ref.Routing = v.String()
 		case "_source":
-			whole = whole && v.Type == gjson.True
+			whole = whole && wholeSource(v)
 		case "stored_fields", "fields":
 			whole = false
 		}
@@ -157,7 +157,7 @@ func wholeHits(requestBody []byte) bool {
 	gjson.ParseBytes(requestBody).ForEach(func(k, v gjson.Result) bool {
 		switch k.String() {
 		case "_source":
-			whole = whole && v.Type == gjson.True
+			whole = whole && wholeSource(v)
 		case "stored_fields", "collapse": // with which some engines put the numbers into inner hits, too
 			whole = false
 		}
@@ -169,7 +169,28 @@ func wholeHits(requestBody []byte) bool {
 // partialHits reports whether a search's body asks for a part of the _source of its hits, or for nothing of it.
 func partialHits(requestBody []byte) bool {
 	v := gjson.GetBytes(requestBody, "_source")
-	return v.Exists() && v.Type != gjson.True
+	return v.Exists() && !wholeSource(v)
+}
+
+// wholeSource reports whether what a request asks for as _source is all of it. Some clients always send a filter that lets everything
+// through.
+func wholeSource(v gjson.Result) bool {
+	if !v.IsObject() {
+		return v.Type == gjson.True
+	}
+	whole := true
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "includes", "excludes":
+			whole = v.IsArray() && len(v.Array()) == 0
+		case "exclude_vectors":
+			whole = v.Type == gjson.False
+		default:
+			whole = false
+		}
+		return whole
+	})
+	return whole
 }
 
 // bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
