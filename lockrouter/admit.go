@@ -27,6 +27,9 @@ type Writing struct {
 	Global  string   // a global lock that protects it; empty: none does
 	Tokens  []int64  // of the leases under which it is made
 	Dry     bool     // a dry run: the locks' documents stay as they are, and this proxy's clock judges whether leases have ended
+	// NoIndex says that there is no such index. Then only its locks are looked at: clients can make up any number of names, and a gate is
+	// kept in the store for good.
+	NoIndex bool
 }
 
 // Refusal is why a write isn't admitted.
@@ -51,7 +54,7 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 		f.Reason = "nobody can tell which locks of the tree protect the document: " + err.Error() + ". Nothing was written"
 		return f.answer(), Unplaced
 	}
-	if len(w.Tokens) == 0 && r.allFree(a.gates) {
+	if len(w.Tokens) == 0 && !w.NoIndex && r.allFree(a.gates) {
 		return nil, 0
 	}
 	if err := r.lookAt(ctx, a); err != nil {
@@ -113,7 +116,9 @@ func (r *Router) protecting(w *Writing) (*admission, error) {
 		paths = append(paths, path)
 	}
 	for _, index := range w.Indices {
-		a.gates = append(a.gates, indexGate+index)
+		if !w.NoIndex {
+			a.gates = append(a.gates, indexGate+index)
+		}
 		if w.ID != "" && len(w.ID) <= longestID {
 			a.locks = append(a.locks, protection{t: r.docOf(index, w.ID)})
 		}
@@ -150,6 +155,9 @@ func (r *Router) lookAhead(name string) {
 func (r *Router) lookAt(ctx context.Context, a *admission) error {
 	if r.o.Gates == nil {
 		return fmt.Errorf("%w: it can't enforce locks", ErrStore)
+	}
+	if len(a.locks)+len(a.gates) == 0 {
+		return nil
 	}
 	ids := make([]string, len(a.locks))
 	for i := range a.locks {

@@ -123,6 +123,39 @@ func TestWritesDontAskWhileNobodyHoldsALock(t *testing.T) {
 	})
 }
 
+// TestAnIndexThatIsNotThereHasNoGate: a gate stays in the store for good, and a client that may not write can make up any number of names.
+func TestAnIndexThatIsNotThereHasNoGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		moved := 0
+		d := &doors{Store: memory.New(nil), lose: func(lockrouter.GateState) (before, after error) {
+			moved++
+			return nil, nil
+		}}
+		r := enforcing(t, d, 0)
+		write := func(w lockrouter.Writing, want lockrouter.Refusal) {
+			t.Helper()
+			w.NoIndex = true
+			if _, why := r.Admit(t.Context(), &w); why != want {
+				t.Errorf("%+v: %d, not %d", w, why, want)
+			}
+			synctest.Wait()
+		}
+		for i := range 100 {
+			write(lockrouter.Writing{Indices: []string{fmt.Sprint("shop", i)}, ID: "1"}, 0)
+			write(lockrouter.Writing{Indices: []string{fmt.Sprint("shop", i)}}, 0)
+		}
+		if moved > 0 {
+			t.Errorf("gates were moved %d times", moved)
+		}
+		token := ask(t, r, 201, "", "PUT", doc1+"?owner=anna", "").token
+		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "1"}, lockrouter.Locked)
+		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "1", Tokens: []int64{token}}, 0)
+		write(lockrouter.Writing{Indices: []string{"shop"}, Tokens: []int64{token}}, lockrouter.Stale)
+		ask(t, r, 201, "", "PUT", "/_lock/global/all?owner=anna", "")
+		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "2", Global: "all"}, lockrouter.Locked)
+	})
+}
+
 func TestTheFirstWhoAcquiresWaitsUntilNobodyCountsOnTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &doors{Store: memory.New(nil)}

@@ -15,7 +15,8 @@ type enforcement struct{ a *App }
 
 // Admit implements gate.Locks.
 func (e enforcement) Admit(ctx context.Context, p *gate.Protected) *gate.Refusal {
-	w := &lockrouter.Writing{Indices: p.Names, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens, Dry: p.Dry}
+	w := &lockrouter.Writing{Indices: p.Names, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens, Dry: p.Dry,
+		NoIndex: p.NoIndex}
 	answer, why := e.a.locks.Admit(ctx, w)
 	if answer == nil {
 		return nil

@@ -496,3 +496,39 @@ func TestAWriteThatALockHasRefusedMayBeRepeatedWithItsKey(t *testing.T) {
 	}
 	w.holds("/shop/_doc/1", `{"n":2}`)
 }
+
+// TestNamesThatNoIndexHasLeaveNoGates: the client may read everything, and write nothing.
+func TestNamesThatNoIndexHasLeaveNoGates(t *testing.T) {
+	url := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/made-up") {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(rw, `{"error":{"type":"security_exception"},"status":403}`)
+		return true
+	})
+	w := enforced(t, url, "}, {name: all, match: {index: ['made-up*']}, locks: enforce")
+	w.acquire(lockOf1, "anna")
+	for i := range 20 {
+		if a := w.ask(w.proxied, "PUT", fmt.Sprint("/made-up", i, "/_doc/1"), `{}`); a.Status != http.StatusForbidden {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if n := len(gates(w)); n > 0 {
+		t.Errorf("%d gates are in the store", n)
+	}
+}
+
+// gates are the gates of names that are made up.
+func gates(w *world) (found []string) {
+	w.t.Helper()
+	w.ask(w.direct, "POST", "/optimist-locks/_refresh", "")
+	hits := gjson.Get(w.ask(w.direct, "GET", "/optimist-locks/_search?size=1000", "").Body, "hits.hits.#._id")
+	for _, id := range hits.Array() {
+		if strings.HasPrefix(id.Str, "gate:index:made-up") {
+			found = append(found, id.Str)
+		}
+	}
+	return found
+}

@@ -35,7 +35,9 @@ type Protected struct {
 	Paths  []string // where in the tree of its index the document is, and where it will be
 	Global string   // a global lock that protects it; empty: none does
 	Tokens fencing.Tokens
-	Dry    bool // the write isn't made: who holds the locks is looked at, and nothing is done about it
+	// NoIndex says that there was no such index when the engine was asked. The write may make it.
+	NoIndex bool
+	Dry     bool // the write isn't made: who holds the locks is looked at, and nothing is done about it
 }
 
 // Refusal is the answer to a write that locks refuse.
@@ -83,7 +85,8 @@ func (l glance) Admit(ctx context.Context, p *Protected) *Refusal {
 // Ask asks whether a write may go in place of cur; either is nil where there is no document. The answer is nil if it may.
 func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *respond.Answer, reason string) {
 	l := w.Rule.Locks
-	p := &Protected{Names: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens}
+	p := &Protected{Names: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens,
+		NoIndex: w.Index.UUID == "" && w.Index.Unknown == ""}
 	if l.ByID && p.ID != "" {
 		p.Paths = append(p.Paths, p.ID)
 	}
