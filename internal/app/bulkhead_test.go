@@ -2,10 +2,15 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"optimist/internal/config"
 	"optimist/internal/enginetest"
 )
 
@@ -55,6 +60,56 @@ func TestOnlyRefusedCredentialsEndABulk(t *testing.T) {
 		}
 		if n := len(a.Header.Values("WWW-Authenticate")); a.Status == 401 && n != 2 {
 			t.Errorf("the client is told %d ways to say who it is, and the engine named 2", n)
+		}
+	}
+}
+
+// TestAStrangersBulkHasFewIndicesAskedAbout: optimist asks with its own credentials, by which no answer says that the engine refuses the
+// client. Each name that the client makes up would be a question to the engine, or two.
+func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("optimist:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const names = 100
+	for rule, more := range map[string]string{"a guard": "base: {unknown: fetch}", "a merge": "merge: {default: sent}", "none": "match: {index: [x]}"} {
+		for client, want := range map[string]struct{ status, most int }{"": {401, 20}, "Basic YTph": {200, 4 * names}} {
+			var own, asked atomic.Int64
+			engine := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+				user, _, _ := r.BasicAuth()
+				asked.Add(1)
+				if user == "optimist" {
+					own.Add(1)
+				}
+				if user == "" {
+					rw.Header().Set("Content-Type", "application/json")
+					rw.WriteHeader(http.StatusUnauthorized)
+					_, _ = io.WriteString(rw, `{"error":{"type":"security_exception"},"status":401}`)
+				}
+				return user == ""
+			})
+			c, err := config.Parse("test.yaml", []byte("version: 1\nadmin: ''\nlocks: {path: ''}\nupstream: {health_interval: 0s, auth: {basic_file: '"+
+				secret+"'}}\nrules: [{name: r, "+more+"}]"), config.Overrides{Upstream: []string{engine}, Listen: "127.0.0.1:0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &world{t: t, direct: engine, app: running(t, c)}
+			w.proxied = w.app.URL()
+			var text strings.Builder
+			for i := range names {
+				_, _ = fmt.Fprintf(&text, "{\"index\":{\"_index\":\"i%d\",\"_id\":\"1\"}}\n{}\n", i)
+			}
+			var fields []string
+			if client != "" {
+				fields = []string{"Authorization", client}
+			}
+			a := w.ask(w.proxied, "POST", "/_bulk", text.String(), fields...)
+			if a.Status != want.status || strings.Contains(a.Body, `"errors":true`) {
+				t.Errorf("%s, [%s]: %d %s", rule, client, a.Status, a.Body)
+			}
+			if n := asked.Load(); n > int64(want.most) {
+				t.Errorf("%s, [%s]: the engine was asked %d times, %d of them as optimist", rule, client, n, own.Load())
+			}
 		}
 	}
 }

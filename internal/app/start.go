@@ -129,7 +129,7 @@ func (a *App) openSessions(c *config.Config) error {
 			return api.TypesUnknown
 		},
 		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
-		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics,
+		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics, OwnAuth: c.Upstream.Auth != (config.Auth{}),
 		Keys:    keys,
 		Log:     a.log,
 		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), TenantHeaders: a.tenantHeaders(), Now: a.o.Now,

@@ -43,6 +43,8 @@ type Options struct {
 	Metrics   *obs.Metrics
 	Learner   *learn.Learner
 	Log       *slog.Logger
+	// OwnAuth says that the upstream has optimist's own credentials. Questions about indices then go by these, whoever the client is.
+	OwnAuth bool
 	// Types says whether the engine has mapping types, as far as is known.
 	Types func() api.Types
 	// MaxBody is up to how many bytes of body a write is held to be guarded. Longer ones are passed, and the answer says so.

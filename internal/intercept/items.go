@@ -31,6 +31,8 @@ type items struct {
 	group  bulk.Group
 	names  map[string]*named
 	denied *denial
+	// asked is about how many names the engine was to be asked.
+	asked atomic.Int64
 	// journals are those of the tokens that items name themselves, and unfound is why they couldn't be found: see findJournals.
 	journals Journals
 	unfound  error
@@ -192,9 +194,13 @@ func (b *items) nameOf(index string) *named {
 }
 
 // indexOf is what the engine says of the index; asked once. Once the engine has refused the client's credentials, it isn't asked about
-// further names: a small bulk may have hundreds.
+// further names: a small bulk may have hundreds. Where it is asked with optimist's own credentials, it can't refuse the client's. So it is
+// asked who the client is before the second name.
 func (b *items) indexOf(n *named) (catalog.Index, error) {
 	n.asked.Do(func() {
+		if b.i.OwnAuth && b.asked.Add(1) == 2 {
+			b.askWho()
+		}
 		if refused := b.denied.index.Load(); refused != nil {
 			n.index = *refused
 			n.index.Name = n.name
@@ -206,6 +212,16 @@ func (b *items) indexOf(n *named) (catalog.Index, error) {
 		}
 	})
 	return n.index, n.err
+}
+
+// askWho has the engine asked about no further names if it doesn't know the client.
+func (b *items) askWho() {
+	refused, err := b.i.refusal(b.ctx, b.r)
+	if err != nil || refused == nil {
+		return
+	}
+	refused.Release()
+	b.denied.index.Store(&catalog.Index{Unknown: outcome.ReasonMetadata, Stranger: true})
 }
 
 // open makes the group that the items travel in.
