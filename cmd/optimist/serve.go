@@ -124,6 +124,7 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	case err != nil:
 		return nil, err
 	}
+	warnOfFiles(cfg, openFiles(), log)
 	return &service{App: a, log: log, level: level, reserve: limitMemory(a, log)}, nil
 }
 
@@ -145,6 +146,20 @@ func limitMemory(a *app.App, log *slog.Logger) (reserve []byte) {
 			"needs", unit.Size(all>>20<<20).String(), "there", unit.Size(there>>20<<20).String())
 	}
 	return reserve
+}
+
+// otherFiles is how many files are open beside the connections of clients and to the engine: listeners, what large bulks have answered, and
+// some connections of the admin port.
+const otherFiles = 100
+
+// warnOfFiles warns if the process may have fewer files open than the configuration allows connections. Then one client may take all of
+// them, and none is left for the others, or to the engine.
+func warnOfFiles(c *config.Config, there uint64, log *slog.Logger) {
+	needs := uint64(c.Limits.MaxConnections+len(c.Upstream.URLs)*c.Upstream.MaxConnections) + otherFiles //nolint:gosec // none is negative
+	if needs > there {
+		log.Warn("optimist may need more open files than the process may have: raise its limit (ulimit -n, LimitNOFILE), or lower "+
+			"limits.max_connections", "needs", needs, "there", there)
+	}
 }
 
 // load reads the configuration, with what the service manager has prepared for the service.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -398,5 +399,23 @@ func TestNothingOfASecretIsTold(t *testing.T) {
 	}
 	if strings.Contains(r.log.String(), "hunter2") {
 		t.Errorf("the log tells the secret:\n%s", r.log)
+	}
+}
+
+func TestALowLimitOfOpenFilesIsSaid(t *testing.T) {
+	c, err := config.Parse("test.yaml", []byte("version: 1\nlimits: {max_connections: 1000}\nupstream: {max_connections: 50}\n"),
+		config.Overrides{Upstream: []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for there, want := range map[uint64]bool{1199: true, 1200: false} {
+		var said strings.Builder
+		warnOfFiles(c, there, slog.New(slog.NewTextHandler(&said, nil)))
+		if got := strings.Contains(said.String(), "needs=1200 there=1199"); got != want {
+			t.Errorf("%d: %q", there, said.String())
+		}
+	}
+	if n := openFiles(); n < 10 {
+		t.Errorf("this process may have %d files open", n)
 	}
 }
