@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/config"
 	"optimist/internal/enginetest"
 )
@@ -110,6 +112,28 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 			if n := asked.Load(); n > int64(want.most) {
 				t.Errorf("%s, [%s]: the engine was asked %d times, %d of them as optimist", rule, client, n, own.Load())
 			}
+		}
+	}
+}
+
+// TestAnItemWhoseIndexCanNotBeAskedAboutGetsWhatASingleWriteGets: the client may send it again.
+func TestAnItemWhoseIndexCanNotBeAskedAboutGetsWhatASingleWriteGets(t *testing.T) {
+	for status, want := range map[int]int64{429: 429, 503: 503, 500: 502} {
+		engine := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+			if asks := r.URL.Path == "/busy"; !asks {
+				return false
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(status)
+			_, _ = fmt.Fprintf(rw, `{"error":{"type":"x"},"status":%d}`, status)
+			return true
+		})
+		w := newWorldOn(t, "rules: [{name: r, match: {index: [shop]}}]", Identity{}, engine)
+		one := w.ask(w.proxied, "PUT", "/busy/_doc/1", `{}`)
+		a := w.ask(w.proxied, "POST", "/_bulk", `{"index":{"_index":"busy","_id":"1"}}`+"\n{}\n")
+		if item := gjson.Get(a.Body, "items.0.index"); one.Status != int(want) || item.Get("status").Int() != want ||
+			item.Get("error.type").Str != gjson.Get(one.Body, "error.type").Str {
+			t.Errorf("%d: %d %s, and as an item: %s", status, one.Status, one.Body, a.Body)
 		}
 	}
 }

@@ -2,8 +2,14 @@ package app
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"optimist/internal/enginetest"
 )
 
 // blueGreen is a world in which the alias "al" stands for the index blue, and optimist knows that. Both indices have a document "1"; green's
@@ -218,5 +224,38 @@ func TestAWriteIsRefusedWhoseBaseIsInTheIndexBefore(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestANameThatMovesAllTheTimeIsNoFaultOfOptimist: the client may send the write again.
+func TestANameThatMovesAllTheTimeIsNoFaultOfOptimist(t *testing.T) {
+	engine := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+		reads := r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/shop/_doc/")
+		if reads {
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(rw, `{"_index":"other","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true,"_source":{}}`)
+		}
+		return reads
+	})
+	w := newWorldOn(t, "rules: [{name: r, base: {unknown: fetch}}]", Identity{}, engine)
+	w.put("/shop/_doc/1", `{}`)
+	a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":1}`)
+	if kind := gjson.Get(a.Body, "error.type").Str; a.Status != 503 || kind != "unavailable_shards_exception" {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+// TestANameThatIsTooLongIsItsClientsFault.
+func TestANameThatIsTooLongIsItsClientsFault(t *testing.T) {
+	w := newWorld(t, "rules: [{name: r, match: {index: [shop]}}]", Identity{})
+	long := strings.Repeat("a", 1100)
+	a := w.ask(w.proxied, "PUT", "/"+long+"/_doc/1", `{}`)
+	if kind := gjson.Get(a.Body, "error.type").Str; a.Status != 400 || kind != "invalid_index_name_exception" {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	a = w.ask(w.proxied, "POST", "/_bulk", `{"index":{"_index":"`+long+`","_id":"1"}}`+"\n{}\n"+`{"index":{"_index":"shop","_id":"1"}}`+"\n{}\n")
+	items := gjson.GetMany(a.Body, "items.0.index.status", "items.0.index.error.type", "items.1.index.status")
+	if items[0].Int() != 400 || items[1].Str != "invalid_index_name_exception" || items[2].Int() != 201 {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"optimist/internal/session"
 )
 
-// errTooLong is why the engine isn't asked about a name. It wouldn't take so long a path.
-var errTooLong = errors.New("the name is too long")
+// ErrTooLong is why the engine isn't asked about a name. It wouldn't take so long a path.
+var ErrTooLong = errors.New("the name is too long")
 
 // ErrUnavailable reports that the engine couldn't be asked. Nothing was written.
 var ErrUnavailable = errors.New("nothing was written")
@@ -189,7 +189,7 @@ func (c *Catalog) Forget(credentials session.Credentials, recreated ...string) {
 // about, or remembered.
 func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 	if len(name) > maxName {
-		return nil, unavailable(name, errTooLong)
+		return nil, unavailable(name, ErrTooLong)
 	}
 	if e, ok := c.names.Get(nameKey{name, asker.Realm}); ok {
 		return e, nil

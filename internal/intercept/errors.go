@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"optimist/internal/base"
+	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/intake"
@@ -53,6 +54,10 @@ func unasked(err error) error {
 	switch {
 	case errors.As(err, &refusal) && (refusal.Status == 429 || refusal.Status == 503 || refusal.Status == 403 || refusal.Status == 401):
 		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error(), Fields: refusal.Challenge}
+	case errors.Is(err, catalog.ErrTooLong):
+		return &proxy.Failure{Status: 400, Type: "invalid_index_name_exception", Reason: err.Error()}
+	case errors.Is(err, base.ErrMoved):
+		return &proxy.Failure{Status: 503, Type: "unavailable_shards_exception", Reason: err.Error()}
 	case refusal != nil, errors.Is(err, es.ErrNoSource):
 		return &proxy.Failure{Status: 502, Type: proxy.TypeAnswer, Reason: err.Error()}
 	}

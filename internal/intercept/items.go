@@ -193,9 +193,9 @@ func (b *items) nameOf(index string) *named {
 	return n
 }
 
-// indexOf is what the engine says of the index; asked once. Once the engine has refused the client's credentials, it isn't asked about
-// further names: a small bulk may have hundreds. Where it is asked with optimist's own credentials, it can't refuse the client's. So it is
-// asked who the client is before the second name.
+// indexOf is what the engine says of the index; asked once. The error is the items' answer. Once the engine has refused the client's
+// credentials, it isn't asked about further names: a small bulk may have hundreds. Where it is asked with optimist's own credentials, it
+// can't refuse the client's. So it is asked who the client is before the second name.
 func (b *items) indexOf(n *named) (catalog.Index, error) {
 	n.asked.Do(func() {
 		if b.i.OwnAuth && b.asked.Add(1) == 2 {
@@ -206,7 +206,10 @@ func (b *items) indexOf(n *named) (catalog.Index, error) {
 			n.index.Name = n.name
 			return
 		}
-		n.index, n.err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0)
+		var err error
+		if n.index, err = b.i.catalog.Resolve(b.ctx, b.r.Asker(), n.name, 0); err != nil {
+			n.err = unasked(err)
+		}
 		if n.known = n.err == nil; n.known && n.index.Stranger {
 			b.denied.index.Store(&n.index)
 		}
