@@ -331,3 +331,15 @@ func TestErrorsOfPatchesAreShort(t *testing.T) {
 		}
 	}
 }
+
+// The document is small, and so is the result.
+func TestTooMuchWorkIsNotSaidOfTheDocument(t *testing.T) {
+	p := Patch{}
+	for range 20_000 {
+		p = append(p, Operation{Op: "move", From: "/l/0", Path: "/l/-"})
+	}
+	_, err := p.Apply([]byte(`{"l":[`+strings.Repeat("1,", 30_000)+`1]}`), Limits{})
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "too much work") || strings.Contains(err.Error(), "document is too large") {
+		t.Error(err)
+	}
+}

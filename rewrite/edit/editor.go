@@ -23,6 +23,17 @@ const (
 // roomOfOpening is how many bytes an element or a member takes until the call ends.
 const roomOfOpening = 400
 
+// errWork reports edits that are over maxWork. It is a tree.ErrTooLarge, and doesn't say that of the document, which may be small.
+var errWork error = workError{}
+
+type workError struct{}
+
+func (workError) Error() string {
+	return "the edits are too much work for one request: they move, compare or read again too many elements"
+}
+
+func (workError) Unwrap() error { return tree.ErrTooLarge }
+
 // An editor is one document that is edited, with the memory for that.
 type editor struct {
 	limits tree.Limits
@@ -142,7 +153,7 @@ func (e *editor) bounded() error {
 		return e.short
 	}
 	if e.work+workOfOpening*e.opened > maxWork {
-		return tree.ErrTooLarge
+		return errWork
 	}
 	return nil
 }
