@@ -32,7 +32,7 @@ func (l *Learner) Hot(top int, rules Rules) []Hot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, list := l.o.Now(), make([]Hot, 0, l.documents.Len())
-	for _, ref := range l.documents.Keys() {
+	for ref := range l.documents.Keys() {
 		d, _ := l.documents.Peek(ref)
 		h := Hot{Index: ref.Index, ID: ref.ID, Routing: ref.Routing, Conflicts: d.conflicts,
 			PerMinute: math.Round(10*math.Ln2*d.weightAt(now)) / 10, Last: d.last.UTC().Format(time.RFC3339),

@@ -19,7 +19,9 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/hook"
+	"optimist/internal/identity"
 	"optimist/internal/obs"
+	"optimist/internal/quota"
 	"optimist/internal/session"
 	"optimist/rewrite/merge"
 )
@@ -47,7 +49,8 @@ type Conflict struct {
 	Ref     doc.Ref // by the index's own name
 	Name    string  // of the index, as the client names it
 	Client  Client
-	Outcome string // a word: merged, refused, lost
+	Network identity.Network // where the client is
+	Outcome string           // a word: merged, refused, lost
 	// Merger is that of the rule that took the write.
 	Merger *merge.Merger
 	// Setter is that rule: of values that it sets itself there is nothing to learn. Nil: it sets none.
@@ -80,13 +83,13 @@ type Learner struct {
 
 	mu        sync.Mutex
 	conflicts int
-	indices   *lru.LRU[string, *index]
-	documents *lru.LRU[doc.Ref, *document]
-	written   *lru.LRU[doc.Ref, []written] // newest last
-	bytes     int                          // of written
-	budget    time.Duration                // that may be spent on comparing
-	filled    time.Time                    // when budget was
-	logged    time.Time                    // when the last line about a number was
+	indices   *quota.Map[identity.Network, string, *index]     // by who was the first to need them: nobody has those of others forgotten
+	documents *quota.Map[identity.Network, doc.Ref, *document] // likewise
+	written   *lru.LRU[doc.Ref, []written]                     // newest last
+	bytes     int                                              // of written
+	budget    time.Duration                                    // that may be spent on comparing
+	filled    time.Time                                        // when budget was
+	logged    time.Time                                        // when the last line about a number was
 }
 
 // written is what a client wrote in observe mode, where nobody reads what it overwrote.
@@ -106,8 +109,8 @@ func New(o Options) *Learner {
 	}
 	l := &Learner{o: o, seed: maphash.MakeSeed(), budget: timeSaved, filled: o.Now()}
 	l.neutral, _ = merge.New(merge.Sent, nil) // no rule can be wrong
-	l.indices, _ = lru.NewLRU[string, *index](maxIndices, nil)
-	l.documents, _ = lru.NewLRU[doc.Ref, *document](maxDocuments, nil)
+	l.indices = quota.NewMap[identity.Network, string, *index](maxIndices)
+	l.documents = quota.NewMap[identity.Network, doc.Ref, *document](maxDocuments)
 	l.written, _ = lru.NewLRU(maxDocuments, func(_ doc.Ref, list []written) { l.bytes -= size(list) })
 	return l
 }
@@ -123,7 +126,7 @@ func (l *Learner) Observe(c *Conflict) {
 	defer l.mu.Unlock()
 	defer func() { l.budget -= l.o.Now().Sub(began) }()
 	l.conflicts++
-	d := l.document(c.Ref)
+	d := l.document(c)
 	d.name = c.Name
 	d.count(began, name, c.Outcome)
 	for i := range found {
@@ -135,7 +138,7 @@ func (l *Learner) Observe(c *Conflict) {
 
 // learn notes what two clients did to one path.
 func (l *Learner) learn(c *Conflict, d *document, v *sides, client string) {
-	ix := l.index(c.Ref.Index)
+	ix := l.index(c.Network, c.Ref.Index)
 	ix.name = c.Name
 	path, s := ix.at(v.path)
 	if s == nil {
@@ -204,7 +207,7 @@ func (l *Learner) Blind(name string, s session.Session) {
 	client := maphash.Comparable(l.seed, s.Bare()) // many programs begin a trace with each request
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ix := l.index(name)
+	ix := l.index(s.Network(), name)
 	if ix.doubted {
 		return
 	}
@@ -219,12 +222,12 @@ func (l *Learner) Blind(name string, s session.Session) {
 }
 
 // index is what is known of an index; of most there is nothing yet.
-func (l *Learner) index(name string) *index {
+func (l *Learner) index(from identity.Network, name string) *index {
 	ix, ok := l.indices.Get(name)
 	if !ok {
 		ix = &index{stars: map[string]bool{}, blind: map[uint64]bool{}}
 		ix.paths, _ = lru.NewLRU[string, *stats](maxPaths, nil)
-		l.indices.Add(strings.Clone(name), ix)
+		l.indices.Add(from, strings.Clone(name), ix)
 	}
 	return ix
 }
@@ -251,11 +254,11 @@ func (l *Learner) name(c Client) string {
 }
 
 // document is what is known of a document.
-func (l *Learner) document(ref doc.Ref) *document {
-	d, ok := l.documents.Get(ref)
+func (l *Learner) document(c *Conflict) *document {
+	d, ok := l.documents.Get(c.Ref)
 	if !ok {
 		d = &document{clients: map[string]int{}, paths: map[string]int{}, outcomes: map[string]int{}}
-		l.documents.Add(ref.Clone(), d)
+		l.documents.Add(c.Network, c.Ref.Clone(), d)
 	}
 	return d
 }

@@ -254,7 +254,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		f.Observed(&Conflict{Ref: doc.Ref{Index: "o", ID: fmt.Sprint(i)}, Client: someone("c"), Merger: f.merger, Sent: make([]byte, 1<<16)},
 			false, doc.Numbers{}, doc.Numbers{SeqNo: int64(i), PrimaryTerm: 1})
 	}
-	if f.indices.Len() != maxIndices || f.documents.Len() != maxDocuments || f.bytes > writtenBytes || f.written.Len() > writtenBytes>>16 {
+	if f.indices.Len() != maxIndices-1 || f.documents.Len() != maxDocuments-1 || f.bytes > writtenBytes || f.written.Len() > writtenBytes>>16 {
 		t.Errorf("%d indices, %d documents, %d bytes of %d", f.indices.Len(), f.documents.Len(), f.bytes, f.written.Len())
 	}
 	for i := range 1000 {
@@ -429,5 +429,30 @@ func TestWhatTheRuleSetsItselfIsNoConflict(t *testing.T) {
 	hot := f.Hot(10, f.ruled)
 	if len(hot) != 1 || len(hot[0].Paths) != 1 || hot[0].Paths[0].Name != "/x" {
 		t.Errorf("%+v", hot)
+	}
+}
+
+// TestNobodyHasWhatOthersConflictsTeachForgotten: a client makes up documents, and indices.
+func TestNobodyHasWhatOthersConflictsTeachForgotten(t *testing.T) {
+	f := newFight(t)
+	meet := func(from identity.Network, index, id string) {
+		f.Observe(&Conflict{Ref: doc.Ref{Index: index, ID: id}, Client: someone("c"), Network: from, Outcome: "merged", Merger: f.merger,
+			Base: raw(`{"n":1}`), Sent: raw(`{"n":2}`), Current: raw(`{"n":2}`)})
+		f.now = f.now.Add(time.Second)
+	}
+	for i := range 10 {
+		meet(1, "shop", fmt.Sprint(i))
+	}
+	for i := range 2 * maxDocuments {
+		meet(2, fmt.Sprint("made-up", i), "1")
+	}
+	kept := 0
+	for _, h := range f.Hot(2*maxDocuments, f.ruled) {
+		if h.Index == "shop" {
+			kept++
+		}
+	}
+	if ix, ok := f.indices.Peek("shop"); kept != 10 || !ok || ix.paths.Len() != 1 {
+		t.Errorf("%d of 10 documents are known, and the index: %v", kept, ok)
 	}
 }

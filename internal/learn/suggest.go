@@ -135,7 +135,7 @@ func (l *Learner) Suggest(only string, rules Rules) Suggestions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := Suggestions{Conflicts: l.conflicts, Indices: []IndexSuggestions{}}
-	names := l.indices.Keys()
+	names := slices.Collect(l.indices.Keys())
 	slices.Sort(names)
 	for _, name := range names {
 		if ix, _ := l.indices.Peek(name); (only == "" || only == name) && ix.paths.Len() > 0 {

@@ -331,7 +331,7 @@ func (s *Service) reportCollision(c *change) {
 		return
 	}
 	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Setter: c.Rule,
-		Outcome: c.Outcome.Kind.String()}
+		Outcome: c.Outcome.Kind.String(), Network: c.Caller.Client.Network}
 	switch {
 	case c.answer == nil:
 		l.Outcome = "failed"
