@@ -74,8 +74,13 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	const names = 100
-	for rule, more := range map[string]string{"a guard": "base: {unknown: fetch}", "a merge": "merge: {default: sent}", "none": "match: {index: [x]}"} {
-		for client, want := range map[string]struct{ status, most int }{"": {401, 20}, "Basic YTph": {200, 4 * names}} {
+	for rule, more := range map[string]string{"a guard": "base: {unknown: fetch}", "a merge": "merge: {default: sent}", "none": "match: {index: [y]}",
+		"by another name": "match: {index: [x]}, base: {unknown: fetch}"} {
+		for client, want := range map[string]struct{ status, most int }{
+			"":                   {401, 20},
+			"Basic YTph":         {200, 4 * names},
+			"Basic d3JpdGVyOmE=": {200, 4 * names}, // writer:a, who may write, and may not ask what engine it is
+		} {
 			var own, asked atomic.Int64
 			engine := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
 				user, _, _ := r.BasicAuth()
@@ -83,12 +88,13 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 				if user == "optimist" {
 					own.Add(1)
 				}
-				if user == "" {
+				refused := user == "" || user == "writer" && r.URL.Path == "/"
+				if refused {
 					rw.Header().Set("Content-Type", "application/json")
 					rw.WriteHeader(http.StatusUnauthorized)
 					_, _ = io.WriteString(rw, `{"error":{"type":"security_exception"},"status":401}`)
 				}
-				return user == ""
+				return refused
 			})
 			c, err := config.Parse("test.yaml", []byte("version: 1\nadmin: ''\nlocks: {path: ''}\nupstream: {health_interval: 0s, auth: {basic_file: '"+
 				secret+"'}}\nrules: [{name: r, "+more+"}]"), config.Overrides{Upstream: []string{engine}, Listen: "127.0.0.1:0"})
@@ -97,6 +103,7 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 			}
 			w := &world{t: t, direct: engine, app: running(t, c)}
 			w.proxied = w.app.URL()
+			w.ask(w.direct, "PUT", "/x", `{"aliases":{"i50":{}}}`, "Authorization", "Basic YTph")
 			var text strings.Builder
 			for i := range names {
 				_, _ = fmt.Fprintf(&text, "{\"index\":{\"_index\":\"i%d\",\"_id\":\"1\"}}\n{}\n", i)
@@ -108,6 +115,9 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 			a := w.ask(w.proxied, "POST", "/_bulk", text.String(), fields...)
 			if a.Status != want.status || strings.Contains(a.Body, `"errors":true`) {
 				t.Errorf("%s, [%s]: %d %s", rule, client, a.Status, a.Body)
+			}
+			if one := strings.HasSuffix(a.Outcome(), ";guarded=1"); a.Status == 200 && one != (rule == "by another name") {
+				t.Errorf("%s, [%s]: %s", rule, client, a.Outcome())
 			}
 			if n := asked.Load(); n > int64(want.most) {
 				t.Errorf("%s, [%s]: the engine was asked %d times, %d of them as optimist", rule, client, n, own.Load())

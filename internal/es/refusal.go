@@ -8,11 +8,11 @@ import (
 	"optimist/internal/upstream"
 )
 
-// Refusal asks whether the engine knows a caller, whatever the caller may do there. It returns the engine's answer if the engine doesn't
-// know the caller's credentials (401), and nil if it does. Call Release of the answer. Errors: *StatusError if the engine can't say it
-// now, and those of the upstream.
-func Refusal(ctx context.Context, up Doer, caller Caller) (*upstream.Response, error) {
-	res, err := up.Do(ctx, &upstream.Request{Method: http.MethodGet, Target: caller.target("/"), Client: caller.Client, Own: caller.Own,
+// Refusal asks whether the engine knows a caller, whatever the caller may do there. The request has that method and path, and no body. It
+// returns the engine's answer if the engine doesn't know the caller's credentials (401), and nil if it does. Call Release of the answer.
+// Errors: *StatusError if the engine can't say it now, and those of the upstream.
+func Refusal(ctx context.Context, up Doer, caller Caller, method, path string) (*upstream.Response, error) {
+	res, err := up.Do(ctx, &upstream.Request{Method: method, Target: caller.target(path), Client: caller.Client, Own: caller.Own,
 		Fields: append(caller.appendFields(nil), acceptJSON), Repeatable: true, Timeout: patience})
 	if err != nil {
 		return nil, err

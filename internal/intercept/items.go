@@ -3,6 +3,7 @@ package intercept
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -217,9 +218,10 @@ func (b *items) indexOf(n *named) (catalog.Index, error) {
 	return n.index, n.err
 }
 
-// askWho has the engine asked about no further names if it doesn't know the client.
+// askWho has the engine asked about no further names if it doesn't know the client. It asks by a bulk of no items: a client that may write
+// may be refused everything else, and rules hold for it.
 func (b *items) askWho() {
-	refused, err := b.i.refusal(b.ctx, b.r)
+	refused, err := b.i.refusalOf(b.ctx, b.r, http.MethodPost, string(b.r.Op().Path))
 	if err != nil || refused == nil {
 		return
 	}

@@ -3,6 +3,7 @@ package intercept
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"optimist/internal/es"
@@ -44,11 +45,16 @@ func (k *known) add(from identity.Network, client session.Credentials, asked tim
 // refusal is the engine's answer to a client whose credentials it refuses. It is nil where the engine knows the client. An error says that
 // the engine can't be asked; it is idempotency.ErrStore.
 func (i *Interceptor) refusal(ctx context.Context, r *request) (*respond.Answer, error) {
+	return i.refusalOf(ctx, r, http.MethodGet, "/")
+}
+
+// refusalOf is refusal for a client that may be refused that method and path alone. The request has no body.
+func (i *Interceptor) refusalOf(ctx context.Context, r *request, method, path string) (*respond.Answer, error) {
 	route, now := r.Client().Route, time.Now()
 	if i.known.has(route, now) {
 		return nil, nil
 	}
-	res, err := es.Refusal(ctx, i.Upstream, r.Caller())
+	res, err := es.Refusal(ctx, i.Upstream, r.Caller(), method, path)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the engine can't be asked who the client is: %w", err)
