@@ -99,7 +99,7 @@ func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
 // the base of a second write: whether this one is applied may stay unknown. Of an inferred session it isn't known which client has seen
 // what: if it has seen nothing here, the base is lost.
 func (f *Finder) takeFormer(w *Search) {
-	unseen := w.Base.Kind == session.KindNone
+	unseen := w.Base.Kind == session.KindNone || w.isLostLongAgo()
 	ref, seen := w.Index.Former(w.Ref(), func(ref doc.Ref) bool { return f.Sessions.MayHaveBase(w.Session, ref) })
 	if !seen {
 		return
@@ -118,6 +118,12 @@ func (f *Finder) takeFormer(w *Search) {
 	case ok:
 		former.Release()
 	}
+}
+
+// isLostLongAgo reports whether the base is lost of which the session knows no more than that it was seen before the start, or is too old.
+// Whatever else the session knows is newer.
+func (w *Search) isLostLongAgo() bool {
+	return w.Base.Kind == session.KindLost && (w.Base.Reason == session.ReasonRestart || w.Base.Reason == session.ReasonAged)
 }
 
 // carry makes what the client has seen in the index before the base, without its numbers. In an inferred session the write leaves nothing,

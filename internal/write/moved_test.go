@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/base"
 	"optimist/internal/doc"
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
 
@@ -132,6 +133,34 @@ func TestAChangeFollowsItsName(t *testing.T) {
 				same(t, w.green(), `{"of":"green","l":["x","g","me"]}`)
 			})
 		}
+	}
+}
+
+// The client may have read in the other index before the start, or has read there long ago. What it has read since in the index before is
+// newer.
+func TestAChangeFollowsItsNameToWhereItsClientHasReadLongAgo(t *testing.T) {
+	for name, long := range map[string]time.Duration{"before the start": time.Second, "too long ago": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			w := movable(t, "")
+			now := time.Now()
+			w.store = session.New(session.Options{Now: func() time.Time { return now }})
+			w.start(Options{})
+			me, other := w.client("me"), w.client("other")
+			if name == "too long ago" {
+				w.move()
+				me.readBy()
+				w.direct("POST", "/_aliases", `{"actions":[{"remove":{"index":"green","alias":"shop"}},{"add":{"index":"blue","alias":"shop"}}]}`)
+			}
+			now = now.Add(long)
+			has(t, w.client("first").send("PUT", "/shop/_doc/other", `{}`), 200, "")
+			me.readBy()
+			w.move()
+			w.push()
+			other.readBy()
+			has(t, other.save("1", `{"of":"green","l":["x","g","other"]}`), 200, "")
+			has(t, me.save("1", `{"of":"blue","l":["x","me"]}`), 200, "merged")
+			same(t, w.green(), `{"of":"green","l":["x","g","other","me"]}`)
+		})
 	}
 }
 
