@@ -44,7 +44,8 @@ type View struct {
 // Request is what a write says about its base.
 type Request struct {
 	Sent     []byte                            // nil: a delete
-	On       func(base []byte) ([]byte, error) // what a part makes of a document; nil: sent is the whole document
+	On       func(base []byte) ([]byte, error) // what would have been sent of a document; of a part: what that makes of it; nil: Sent
+	Part     bool                              // Sent is a part of a document
 	Before   uint64                            // reads with a later place were made while the write waited: it wasn't made from them
 	Named    bool                              // the client named its session
 	Explicit doc.Numbers                       // the client named the numbers itself; zero: it didn't
@@ -148,7 +149,7 @@ func chooseFromSession(k *Input, r *Request) Decision {
 // maybeNew reports whether the write may make the document anew: it is a whole document, and the session has deleted the document since the
 // outstanding reads.
 func (k *Input) maybeNew(r *Request) bool {
-	return k.View != nil && k.View.Absent && k.View.Order > k.Reads[len(k.Reads)-1].Order && !r.Named && r.Sent != nil && r.On == nil
+	return k.View != nil && k.View.Absent && k.View.Order > k.Reads[len(k.Reads)-1].Order && !r.Named && r.Sent != nil && !r.Part
 }
 
 // chooseExplicit decides for a write whose client names the numbers itself. If they are outstanding, the write takes that read, though the

@@ -24,7 +24,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	if a := t.attempt; a != nil {
 		t.Repeat, t.first, t.inDoubt = r.Find(a, t.now)
 		t.mayRepeat = a.IsLookedFor() && !t.Explicit.Known() && (t.Repeat != choice.NoRepeat || f.Sends(a))
-		if t.On != nil && t.Repeat == choice.SameSent {
+		if t.Part && t.Repeat == choice.SameSent {
 			t.Repeat = choice.NoRepeat // two equal small parts are often two changes: a status is set, changed by others, and set again
 		}
 	}
@@ -45,7 +45,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 // is it there for a part, or if the write sets the document back to what it was, as a client that is alone does.
 func (t *selection) mayBePast(e *viewcache.Entry) bool {
 	setsBack := func(p viewcache.Past) bool { return viewcache.Same(p.SentBody.Bytes(), t.Sent) }
-	return len(e.Past) > 0 && (e.Shared || len(e.Reads) == 0 && t.Sent != nil && t.On == nil && !slices.ContainsFunc(e.Past, setsBack))
+	return len(e.Past) > 0 && (e.Shared || len(e.Reads) == 0 && t.Sent != nil && !t.Part && !slices.ContainsFunc(e.Past, setsBack))
 }
 
 // choiceReads returns the entry's outstanding reads for choice.Choose. They are valid until the shard is unlocked.

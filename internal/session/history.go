@@ -37,7 +37,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Spent = t.On != nil && reads[i].Spent // a whole document may be another client's, which has this read in hand
+		c.Spent = t.Part && reads[i].Spent // a whole document may be another client's, which has this read in hand
 		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
 		c.Foreign = own && reads[i].IsOfOthers(t.program)
 		list = append(list, c)

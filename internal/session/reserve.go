@@ -77,7 +77,7 @@ func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
-		return t.mayRepeat || t.guesses() && (r.Spent && t.On == nil || e.Repeats.Missed.Or(r.Order))
+		return t.mayRepeat || t.guesses() && (r.Spent && !t.Part || e.Repeats.Missed.Or(r.Order))
 	case choice.TakeView:
 		return t.guesses() && (e.Repeats.Missed != repeat.Missed{} || t.wasShown())
 	}
@@ -104,7 +104,7 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
 	case choice.TakeSent: // the view is what the write sends, so that its change doesn't count twice; the caller reads the stored document
-		c.kind, c.sent, c.again, c.sentPart = KindView, bytes.Clone(t.Sent), true, t.On != nil
+		c.kind, c.sent, c.again, c.sentPart = KindView, bytes.Clone(t.Sent), true, t.Part
 		c.Numbers = t.lastSent(e)
 	case choice.TakeExplicit:
 		c.kind, c.Numbers = KindExplicit, t.Explicit

@@ -24,7 +24,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 		return false
 	case t.Named:
 		return e.Empty() && !f.Any()
-	case t.On != nil || t.traced:
+	case t.Part || t.traced:
 		return false
 	case e.Empty() && len(e.Past) == 0:
 		return true

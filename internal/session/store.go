@@ -31,7 +31,8 @@ const (
 type Store struct {
 	*contents
 	dryRun bool                              // see Glance
-	on     func(base []byte) ([]byte, error) // see ForPart
+	on     func(base []byte) ([]byte, error) // see ForPart and Likened
+	part   bool                              // see ForPart
 	sums   bool                              // see Under
 	keys   rank.Keys                         // see Under
 }
@@ -103,6 +104,12 @@ func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: tr
 // then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
 // nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
 func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, part: true, sums: s.sums, keys: s.keys}
+}
+
+// Likened returns the same store for a write of a whole document, of which a part says nothing about its base. on returns the document that
+// was sent, with that part as it is in base.
+func (s *Store) Likened(on func(base []byte) ([]byte, error)) *Store {
 	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums, keys: s.keys}
 }
 
@@ -112,7 +119,7 @@ func (s *Store) Under(sums bool, keys rank.Keys) *Store {
 	if s.sums == sums && s.keys == keys {
 		return s
 	}
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, sums: sums, keys: keys}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, part: s.part, sums: sums, keys: keys}
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

@@ -99,7 +99,7 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 	}
 	// In a named session the session's own view tells repeats. A write under the client's own guard never waits, and has no repeats.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Explicit.Known() || t.client != nil) {
-		hash := repeat.Hash(t.s.seed, t.Sent, t.On != nil, t.Explicit)
+		hash := repeat.Hash(t.s.seed, t.Sent, t.Part, t.Explicit)
 		if t.traced { // equal bytes are an equal change in another trace
 			hash = (hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
 		}

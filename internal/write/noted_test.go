@@ -1,0 +1,31 @@
+package write
+
+import (
+	"testing"
+
+	"optimist/internal/notetest"
+	"optimist/internal/session"
+)
+
+// What clients had read before the start guards their writes, with marks in the documents and without.
+func TestWhatWasReadBeforeTheStartIsAGuard(t *testing.T) {
+	for name, rules := range map[string]string{
+		"with":    "rules:\n- {name: r, match: {index: [shop]}, write_id: _w}\n",
+		"without": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules)
+			notes := notetest.New(7)
+			next := func() {
+				w.store = session.New(session.Options{Notes: notes})
+				w.start(Options{})
+			}
+			next()
+			w.direct("PUT", "/shop/_doc/1", `{"l":["x"]}`)
+			w.stranger().readBy()
+			next()
+			w.direct("PUT", "/shop/_doc/1", `{"l":["x","other"]}`)
+			has(t, w.stranger().save("1", `{"l":["x","me"]}`), 409, "guarded;attempts=1;base=session;reason=restart")
+		})
+	}
+}
