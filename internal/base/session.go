@@ -17,7 +17,7 @@ func (f *Finder) sessionStore(w *Search) *session.Store {
 	store := f.Sessions.Under(w.Rule.Sums, w.Rule.Keys)
 	switch {
 	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
-		return store.Likened(w.asIfRead)
+		return store.Likened(w.Rule.WriteID, w.asIfRead)
 	case w.Part == nil:
 		return store
 	}

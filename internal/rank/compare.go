@@ -197,14 +197,14 @@ func (w *weighing) oldestOf(oldest int32, has bool) int32 {
 }
 
 // takes notes how the client would have taken out the candidate's j-th item, which mine lacks. A part of a document lacks members that its
-// client has left alone. But it has each of its lists as a whole.
+// client has left alone. But it has each of its lists as a whole. Marks may always be left out.
 func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 	it := theirs.items[j]
 	*c = change{hash: ^it.key, index: c.index, effect: takes}
 	if n := len(theirs.members); j >= n {
 		p := &theirs.parts[j-n]
 		c.place, c.weight, c.at, c.text = p.place, w.weightWithout(p.place, p.weight), p.spot(it), p.text
-		return !w.isFixed(p.place) && !(w.part && !w.mine.has(p.place))
+		return !w.isFixed(p.place) && !((w.part || p.place == w.marks) && !w.mine.has(p.place))
 	}
 	m := &theirs.members[j]
 	c.place, c.weight, c.at = m.kind, m.key+m.weight, m.spot(it)
@@ -212,7 +212,7 @@ func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 		c.place, c.weight = m.parent, maxWeight
 	}
 	c.weight = w.weightWithout(m.parent, c.weight)
-	return !w.part || m.listed && w.mine.has(m.parent)
+	return it.key != w.marks && !w.part || m.listed && w.mine.has(m.parent)
 }
 
 // weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a

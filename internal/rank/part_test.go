@@ -3,7 +3,7 @@ package rank
 import "testing"
 
 func partOf(body string) Sent {
-	return Sent{Body: []byte(body), On: func([]byte) ([]byte, error) { return nil, nil }}
+	return Sent{Body: []byte(body), Part: true}
 }
 
 // changing are the habits of clients whose parts hold what they change and nothing else.

@@ -5,13 +5,17 @@ package rank
 
 import (
 	"slices"
+
+	"optimist/rewrite/tree"
 )
 
 // Sent is what a client sent.
 type Sent struct {
 	Body []byte // the document, or a part of it; nil is a delete
-	// On applies the part to a document; base is nil if there is no document. Nil: Body is a whole document.
-	On func(base []byte) ([]byte, error)
+	Part bool   // Body is a part of the document
+	// Marks is the name of a member that holds what the client doesn't change: a client that leaves it out hasn't taken it out. Empty: there
+	// is none.
+	Marks string
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
 	// Quiet says that little shows that several clients work on the document.
@@ -52,8 +56,11 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	}
 	w := weighings.Get().(*weighing)
 	defer w.release()
-	w.sums = sent.Sums
-	verdicts := w.weigh(cs, &mine.Digest, sent.On != nil)
+	w.sums, w.marks = sent.Sums, 0
+	if sent.Marks != "" {
+		w.marks = spot{}.in(tree.HashString(sent.Marks)).place
+	}
+	verdicts := w.weigh(cs, &mine.Digest, sent.Part)
 	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)
 	byContent := likeliest(verdicts)

@@ -1,14 +1,12 @@
 package rank
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"optimist/internal/doc"
-	"optimist/rewrite/edit"
 	"optimist/rewrite/tree"
 )
 
@@ -105,21 +103,33 @@ func TestLikeliestToAPart(t *testing.T) {
 		"what isn't known comes last":      {[]doc.Revision{at(1, ""), at(2, `{"a":1,"b":1}`)}, `{"a":2}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			part := []byte(c.part)
-			on := func(base []byte) ([]byte, error) {
-				if base == nil {
-					base = []byte("{}")
-				}
-				return edit.EngineMerge(base, part, tree.Limits{})
-			}
-			if got := closest(c.revisions, Sent{Body: part, On: on}); got != c.want {
+			if got := closest(c.revisions, Sent{Body: []byte(c.part), Part: true}); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
 	}
-	fails := func([]byte) ([]byte, error) { return nil, errors.New("no document") }
-	if got := closest([]doc.Revision{at(1, `{}`), at(2, `{}`)}, Sent{Body: []byte(`{}`), On: fails}); got != 0 {
-		t.Errorf("%d of what nothing can be made of", got)
+}
+
+// The marks of writes are no content of the client's, whether it sends them back or leaves them out, as one does that knows the fields of its
+// documents.
+func TestLikeliestDespiteMarks(t *testing.T) {
+	const second, third, fourth = `"9d0k2m4c1a-73kq9v5t0e-1-1"`, `"0c8h6d2f4s-73kq9v5t0e-2-1"`, `"5v1g7b3n9z-73kq9v5t0e-3-1"`
+	cs := []doc.Revision{
+		at(1, `{"options":{"a":"first value"},"n":5}`),
+		at(2, `{"options":{"a":"first value"},"n":6,"_writes":[`+second+`]}`),
+		at(3, `{"options":{"a":"first value"},"n":7,"_writes":[`+second+`,`+third+`]}`),
+		at(4, `{"options":{"a":"first value","b":"second value"},"n":7,"_writes":[`+second+`,`+third+`,`+fourth+`]}`),
+	}
+	for sent, want := range map[string]int{
+		`{"options":{"a":"first value"},"n":8}`:                                              2,
+		`{"options":{"a":"first value"},"n":6,"_writes":[]}`:                                 0,
+		`{"options":{"a":"first value","c":"third value"},"n":6,"_writes":[` + second + `]}`: 1,
+		`{"options":{"a":"first value","b":"second value"},"n":8}`:                           3,
+		`{"options":{"a":"first value","b":"second value","c":"third value"},"n":7}`:         3,
+	} {
+		if got := closest(cs, Sent{Body: []byte(sent), Marks: "_writes"}); got != want {
+			t.Errorf("%s: %d, want %d", sent, got, want)
+		}
 	}
 }
 

@@ -38,11 +38,12 @@ type weighing struct {
 	holder     uint64 // the last one that weightWithout was asked for
 	holderGone bool   // whether mine lacks that
 
-	sums      bool  // the rule adds numbers up
-	candidate int32 // the one that is being compared, or judged
-	few       int   // the fewest changes that any candidate has so far
-	compared  int   // how many values were compared so far
-	newest    int32 // the newest candidate that is no view; only such a one shows what others have taken out
+	sums      bool   // the rule adds numbers up
+	marks     uint64 // the place of the member that the client may leave out; 0: there is none
+	candidate int32  // the one that is being compared, or judged
+	few       int    // the fewest changes that any candidate has so far
+	compared  int    // how many values were compared so far
+	newest    int32  // the newest candidate that is no view; only such a one shows what others have taken out
 }
 
 var weighings = sync.Pool{New: func() any { return new(weighing) }}

@@ -181,11 +181,7 @@ func inHand(cs []rank.Candidate, sent rank.Sent) rank.Choice {
 			reads, at = append(reads, r), append(at, i)
 		}
 	}
-	body := sent.Body
-	if sent.On != nil {
-		body, _ = sent.On(cs[at[0]].Source)
-	}
-	return rank.Choice{Best: at[closest(reads, string(body))], Ambiguous: len(reads) > 1}
+	return rank.Choice{Best: at[closest(reads, string(sent.Body))], Ambiguous: len(reads) > 1}
 }
 
 // closest takes the fewest edits, then the least that numbers are moved, then the oldest; and leaves an unchanged save one where the

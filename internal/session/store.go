@@ -33,6 +33,7 @@ type Store struct {
 	dryRun bool                              // see Glance
 	on     func(base []byte) ([]byte, error) // see ForPart and Likened
 	part   bool                              // see ForPart
+	marks  string                            // see Likened
 	sums   bool                              // see Under
 	keys   rank.Keys                         // see Under
 }
@@ -107,10 +108,10 @@ func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
 	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, part: true, sums: s.sums, keys: s.keys}
 }
 
-// Likened returns the same store for a write of a whole document, of which a part says nothing about its base. on returns the document that
-// was sent, with that part as it is in base.
-func (s *Store) Likened(on func(base []byte) ([]byte, error)) *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, sums: s.sums, keys: s.keys}
+// Likened returns the same store for a write of a whole document, of which one member isn't the client's: the marks, which it may leave
+// out. on returns the document that was sent, with the marks of base.
+func (s *Store) Likened(marks string, on func(base []byte) ([]byte, error)) *Store {
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, marks: marks, sums: s.sums, keys: s.keys}
 }
 
 // Under returns the same store for writes under a rule. sums says that the rule adds numbers up. keys are the names of members by which it
@@ -119,7 +120,7 @@ func (s *Store) Under(sums bool, keys rank.Keys) *Store {
 	if s.sums == sums && s.keys == keys {
 		return s
 	}
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, part: s.part, sums: sums, keys: keys}
+	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, part: s.part, marks: s.marks, sums: sums, keys: keys}
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.
