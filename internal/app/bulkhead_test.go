@@ -89,6 +89,10 @@ func TestAStrangersBulkHasFewIndicesAskedAbout(t *testing.T) {
 					own.Add(1)
 				}
 				refused := user == "" || user == "writer" && r.URL.Path == "/"
+				if r.Method == http.MethodPost && r.Header.Get("Content-Length") == "" && len(r.TransferEncoding) == 0 {
+					rw.WriteHeader(http.StatusLengthRequired)
+					return true
+				}
 				if refused {
 					rw.Header().Set("Content-Type", "application/json")
 					rw.WriteHeader(http.StatusUnauthorized)

@@ -66,7 +66,8 @@ type Interceptor struct {
 	catalog *catalog.Catalog
 	watcher *watch.Watcher
 
-	known    *known
+	known    *known     // by a read
+	bulkers  *known     // by a bulk: a gateway may answer that before it looks who the client is, so it counts for nothing else
 	lineages *lineages  // of what is observed
 	works    sync.Pool  // of *works
 	rooms    sync.Pool  // of *room
@@ -76,7 +77,7 @@ type Interceptor struct {
 // New makes an Interceptor.
 func New(o Options) *Interceptor {
 	o.Rules.OnResume(o.Sessions.Resume)
-	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), known: newKnown(), lineages: newLineages()}
+	i := &Interceptor{Options: o, catalog: o.Writes.Catalog(), known: newKnown(), bulkers: newKnown(), lineages: newLineages()}
 	i.watcher = watch.New(watch.Options{Rules: o.Rules, Upstream: o.Upstream, Catalog: i.catalog, Sessions: o.Sessions, Metrics: o.Metrics,
 		MaxBody: o.MaxBody, TenantHeaders: o.TenantHeaders, Now: o.Now})
 	return i

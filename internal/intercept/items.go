@@ -199,7 +199,7 @@ func (b *items) nameOf(index string) *named {
 // can't refuse the client's. So it is asked who the client is before the second name.
 func (b *items) indexOf(n *named) (catalog.Index, error) {
 	n.asked.Do(func() {
-		if b.i.OwnAuth && b.asked.Add(1) == 2 {
+		if b.i.OwnAuth && b.r.Rewritable() && b.asked.Add(1) == 2 {
 			b.askWho()
 		}
 		if refused := b.denied.index.Load(); refused != nil {
@@ -218,10 +218,10 @@ func (b *items) indexOf(n *named) (catalog.Index, error) {
 	return n.index, n.err
 }
 
-// askWho has the engine asked about no further names if it doesn't know the client. It asks by a bulk of no items: a client that may write
-// may be refused everything else, and rules hold for it.
+// askWho has the engine asked about no further names if it doesn't know the client. It asks by a bulk of no items: a client may be allowed
+// to write bulks, and nothing else, and is guarded all the same.
 func (b *items) askWho() {
-	refused, err := b.i.refusalOf(b.ctx, b.r, http.MethodPost, string(b.r.Op().Path))
+	refused, err := b.i.refusalOf(b.ctx, b.r, b.i.bulkers, http.MethodPost, string(b.r.Op().Path))
 	if err != nil || refused == nil {
 		return
 	}

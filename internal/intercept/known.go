@@ -45,13 +45,14 @@ func (k *known) add(from identity.Network, client session.Credentials, asked tim
 // refusal is the engine's answer to a client whose credentials it refuses. It is nil where the engine knows the client. An error says that
 // the engine can't be asked; it is idempotency.ErrStore.
 func (i *Interceptor) refusal(ctx context.Context, r *request) (*respond.Answer, error) {
-	return i.refusalOf(ctx, r, http.MethodGet, "/")
+	return i.refusalOf(ctx, r, i.known, http.MethodGet, "/")
 }
 
-// refusalOf is refusal for a client that may be refused that method and path alone. The request has no body.
-func (i *Interceptor) refusalOf(ctx context.Context, r *request, method, path string) (*respond.Answer, error) {
+// refusalOf is refusal by a request with that method and path, which the client may be refused alone. Those whom the engine knows by it are
+// noted in accepted.
+func (i *Interceptor) refusalOf(ctx context.Context, r *request, accepted *known, method, path string) (*respond.Answer, error) {
 	route, now := r.Client().Route, time.Now()
-	if i.known.has(route, now) {
+	if accepted.has(route, now) {
 		return nil, nil
 	}
 	res, err := es.Refusal(ctx, i.Upstream, r.Caller(), method, path)
@@ -61,6 +62,6 @@ func (i *Interceptor) refusalOf(ctx context.Context, r *request, method, path st
 	case res != nil:
 		return respond.FromEngine(res), nil
 	}
-	i.known.add(r.Place().Network, route, now)
+	accepted.add(r.Place().Network, route, now)
 	return nil, nil
 }

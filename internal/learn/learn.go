@@ -83,7 +83,7 @@ type Learner struct {
 
 	mu        sync.Mutex
 	conflicts int
-	indices   *quota.Map[identity.Network, string, *index]     // by who was the first to need them: nobody has those of others forgotten
+	indices   *quota.Map[identity.Network, string, *index]     // by who was the first to need them: nobody else has them forgotten
 	documents *quota.Map[identity.Network, doc.Ref, *document] // likewise
 	written   *lru.LRU[doc.Ref, []written]                     // newest last
 	bytes     int                                              // of written
