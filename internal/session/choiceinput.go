@@ -44,7 +44,13 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 // somebody has read and not written yet: a client that is alone writes from what it has read, and may take out what it has put in. Nor
 // is it there for a part, or if the write sets the document back to what it was, as a client that is alone does.
 func (t *selection) mayBePast(e *viewcache.Entry) bool {
-	setsBack := func(p viewcache.Past) bool { return viewcache.Same(p.SentBody.Bytes(), t.Sent) }
+	setsBack := func(p viewcache.Past) bool {
+		seen, sent := p.SentBody.Bytes(), t.Sent
+		if t.On != nil && seen != nil {
+			sent, _ = t.On(seen)
+		}
+		return viewcache.Same(seen, sent)
+	}
 	return len(e.Past) > 0 && (e.Shared || len(e.Reads) == 0 && t.Sent != nil && !t.Part && !slices.ContainsFunc(e.Past, setsBack))
 }
 
