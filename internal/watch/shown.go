@@ -132,9 +132,10 @@ func (rd *Reading) showAll(answer []byte) {
 	rd.showRest(rest)
 }
 
-// showRest notes that an answer shows more documents than those that were read from it: below hits, or in aggregations.
+// showRest notes that an answer shows more documents than those that were read from it: below hits, or in aggregations. That counts for a
+// client that names its session.
 func (rd *Reading) showRest(n int) {
-	if n > 0 {
+	if n > 0 && rd.named() {
 		rd.showUnknown()
 	}
 }
