@@ -197,11 +197,10 @@ func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {
 }
 
 // is reports whether the view is what is sent, or has the part that is.
-func (v *View) is(r *Request) bool {
-	if v == nil {
-		return false
-	}
-	seen := v.Sent
+func (v *View) is(r *Request) bool { return v != nil && r.Sends(v.Sent) }
+
+// Sends reports whether a document is what is sent, or has the part that is.
+func (r *Request) Sends(seen []byte) bool {
 	if r.On == nil {
 		return bytes.Equal(seen, r.Sent)
 	}

@@ -45,11 +45,8 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 // is it there for a part, or if the write sets the document back to what it was, as a client that is alone does.
 func (t *selection) mayBePast(e *viewcache.Entry) bool {
 	setsBack := func(p viewcache.Past) bool {
-		seen, sent := p.SentBody.Bytes(), t.Sent
-		if t.On != nil && seen != nil {
-			sent, _ = t.On(seen)
-		}
-		return viewcache.Same(seen, sent)
+		seen := p.SentBody.Bytes()
+		return seen != nil && t.Sends(seen)
 	}
 	return len(e.Past) > 0 && (e.Shared || len(e.Reads) == 0 && t.Sent != nil && !t.Part && !slices.ContainsFunc(e.Past, setsBack))
 }

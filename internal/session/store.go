@@ -105,13 +105,17 @@ func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: tr
 // then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
 // nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
 func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, part: true, sums: s.sums, keys: s.keys}
+	c := *s
+	c.on, c.part = on, true
+	return &c
 }
 
 // Likened returns the same store for a write of a whole document, of which one member isn't the client's: the marks, which it may leave
 // out. on returns the document that was sent, with the marks of base.
 func (s *Store) Likened(marks string, on func(base []byte) ([]byte, error)) *Store {
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: on, marks: marks, sums: s.sums, keys: s.keys}
+	c := *s
+	c.on, c.marks = on, marks
+	return &c
 }
 
 // Under returns the same store for writes under a rule. sums says that the rule adds numbers up. keys are the names of members by which it
@@ -120,7 +124,9 @@ func (s *Store) Under(sums bool, keys rank.Keys) *Store {
 	if s.sums == sums && s.keys == keys {
 		return s
 	}
-	return &Store{contents: s.contents, dryRun: s.dryRun, on: s.on, part: s.part, marks: s.marks, sums: sums, keys: keys}
+	c := *s
+	c.sums, c.keys = sums, keys
+	return &c
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

@@ -8,12 +8,12 @@ import (
 	"optimist/internal/session"
 )
 
+// withMarks are rules by which writes leave marks in documents, and none.
+var withMarks = map[string]string{"with": "rules:\n- {name: r, match: {index: [shop]}, write_id: _w}\n", "without": ""}
+
 // What clients had read before the start guards their writes, with marks in the documents and without.
 func TestWhatWasReadBeforeTheStartIsAGuard(t *testing.T) {
-	for name, rules := range map[string]string{
-		"with":    "rules:\n- {name: r, match: {index: [shop]}, write_id: _w}\n",
-		"without": "",
-	} {
+	for name, rules := range withMarks {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, rules)
 			notes := notetest.New(7)
@@ -33,10 +33,7 @@ func TestWhatWasReadBeforeTheStartIsAGuard(t *testing.T) {
 
 // A client that is alone sets its own change back, with marks in the documents and without.
 func TestAClientAloneSetsItsChangeBack(t *testing.T) {
-	for name, rules := range map[string]string{
-		"with":    "rules:\n- {name: r, match: {index: [shop]}, write_id: _w}\n",
-		"without": "",
-	} {
+	for name, rules := range withMarks {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, rules)
 			w.direct("PUT", "/shop/_doc/1", `{"s":"zero","n":1,"l":["an entry"]}`)
