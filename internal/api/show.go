@@ -5,18 +5,21 @@ import "bytes"
 // silent are the endpoints whose answers show no documents that are stored: they count them, or tell of the cluster, its indices and its
 // settings. An endpoint that isn't here may be one that engines have got since.
 var silent = map[string]bool{
-	"_alias": true, "_aliases": true, "_analyze": true, "_cache": true, "_cat": true, "_close": true, "_cluster": true,
-	"_component_template": true, "_count": true, "_data_stream": true, "_field_caps": true, "_flush": true, "_forcemerge": true,
-	"_health_report": true, "_ilm": true, "_index_template": true, "_info": true, "_ingest": true, "_license": true, "_mapping": true,
-	"_mappings": true, "_nodes": true, "_open": true, "_pit": true, "_recovery": true, "_refresh": true, "_remote": true, "_resolve": true,
-	"_rollover": true, "_scripts": true, "_search_shards": true, "_security": true, "_segments": true, "_settings": true,
-	"_shard_stores": true, "_slm": true, "_snapshot": true, "_stats": true, "_tasks": true, "_template": true, "_validate": true,
+	"_alias": true, "_aliases": true, "_analyze": true, "_autoscaling": true, "_cache": true, "_cat": true, "_ccr": true, "_close": true,
+	"_cluster": true, "_component_template": true, "_count": true, "_dangling": true, "_data_stream": true, "_enrich": true,
+	"_features": true, "_field_caps": true, "_flush": true, "_forcemerge": true, "_health_report": true, "_ilm": true,
+	"_index_template": true, "_info": true, "_ingest": true, "_license": true, "_logstash": true, "_mapping": true, "_mappings": true,
+	"_migration": true, "_nodes": true, "_open": true, "_pit": true, "_query_rules": true, "_rank_eval": true, "_recovery": true,
+	"_refresh": true, "_remote": true, "_resolve": true, "_rollover": true, "_scripts": true, "_search_shards": true, "_security": true,
+	"_segments": true, "_settings": true, "_shard_stores": true, "_slm": true, "_snapshot": true, "_ssl": true, "_stats": true,
+	"_synonyms": true, "_tasks": true, "_template": true, "_terms_enum": true, "_validate": true,
 }
 
 // silentBelow are such endpoints below others that show documents, as _xpack/sql does.
 var silentBelow = map[string]bool{
-	"_async_search/status": true, "_render/template": true, "_xpack/": true, "_xpack/license": true, "_xpack/security": true,
-	"_xpack/usage": true,
+	"_async_search/status": true, "_ml/info": true, "_plugins/_ism": true, "_plugins/_security": true, "_render/template": true,
+	"_sql/close": true, "_sql/translate": true, "_watcher/stats": true, "_xpack/": true, "_xpack/license": true, "_xpack/ml": true,
+	"_xpack/security": true, "_xpack/usage": true,
 }
 
 // MayShow reports whether the answer to the request may show documents that are stored, or parts of them. It is false for a request that

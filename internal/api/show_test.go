@@ -21,6 +21,9 @@ func TestRequestsMayShowDocumentsUnlessTheyAreKnownNotTo(t *testing.T) {
 		"GET /shop/_doc/_count": true, "POST /shop/product/_msearch": true, "GET /shop/product/_termvectors": true,
 		"OPTIONS /shop/_search": false, "OPTIONS /_new": false, "GET /_async_search/status/a": false, "GET /_async_search/a": true,
 		"POST /_render/template": false, "POST /_xpack/sql": true, "GET /_xpack/usage": false, "GET /_xpack": false,
+		"GET /_ml/info": false, "GET /_ml/datafeeds/a/_preview": true, "POST /_sql/translate": false, "POST /_sql/close": false,
+		"GET /_plugins/_security/authinfo": false, "GET /_plugins/_ism/explain/shop": false, "POST /_plugins/_ppl": true,
+		"POST /shop/_terms_enum": false, "POST /shop/_rank_eval": false, "GET /_migration/deprecations": false, "GET /_ssl/certificates": false,
 	} {
 		method, target, _ := bytes.Cut([]byte(request), []byte(" "))
 		var op Op

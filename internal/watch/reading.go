@@ -51,6 +51,7 @@ type Reading struct {
 	ticket    uint64        // of the read among all; 0: it has none
 	began     time.Time
 	questions questions
+	unread    bool // it is a search that may find whole documents, and that nobody watches
 
 	choice   choice
 	document Document // of a read of one

@@ -17,10 +17,7 @@ import (
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
 	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query}
-	if asksForPart(op.Query) || !rd.plan(&f) {
-		return false
-	}
-	if !rd.r.Rewritable() || !rd.r.Client().Known && !f.stamps {
+	if rd.plan(&f); asksForPart(op.Query) || !rd.r.Rewritable() || !f.stamps && !rd.known() {
 		return false
 	}
 	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
@@ -38,28 +35,20 @@ func (rd *Reading) search() bool {
 	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
-		rd.noteUnwatched(&f, text)
+		rd.unread = f.size != 0 && !partialHits(text)
 		return false
 	}
 	return true
 }
 
-// noteUnwatched notes that a search whose hits can't be read may show documents. Of a named session, the answer tells.
-func (rd *Reading) noteUnwatched(f *searchPlan, text []byte) {
-	if !rd.named() && !f.watches && f.size != 0 && !partialHits(text) {
-		rd.showUnknown()
-	}
-}
-
-// plan reports whether rules have hits of the search remembered or stamped.
-func (rd *Reading) plan(f *searchPlan) bool {
+// plan decides whether rules have hits of the search remembered or stamped.
+func (rd *Reading) plan(f *searchPlan) {
 	if rd.rules.Takes(api.Search) && rd.w.Rules.Mode() != rule.Off {
 		f.watches = true // as far as the rules of its hits say so
 	}
 	if rd.rules.Stamps() && rd.w.Rules.Mode() == rule.Guard {
 		f.stamps = rd.rules.MayStamp(&f.target) || rd.stamper() != nil
 	}
-	return f.watches || f.stamps
 }
 
 // searchNumbered sends the search upstream so that its hits have their numbers, and answers it.

@@ -51,33 +51,46 @@ func (rd *Reading) named() bool { return rd.r.Client().Session.IsNamed() && rd.k
 // known reports whether the client has a session, and bases are looked for at all.
 func (rd *Reading) known() bool { return rd.r.Client().Known && rd.w.Rules.Mode() != rule.Off }
 
-// unwatched forwards a request that nobody watches, if its answer may show documents to a client that names its session. It reports false,
-// and has forwarded nothing, if there is nothing to be noted, or nothing of the answer is needed for that. Nothing of the answer changes,
-// and nothing waits for it. Before the request is sent, the engine may be asked what its name stands for.
+// unwatched forwards a request that nobody watches, and notes that its answer may show documents. It reports false, and has forwarded
+// nothing, if there is nothing to be noted. Nothing of the answer changes, and nothing waits for it. Before a named session's request is
+// sent, the engine may be asked what its name stands for.
 func (rd *Reading) unwatched() bool {
 	op := rd.r.Op()
 	switch {
-	case !op.MayShow(rd.r.Head().Method) || hidesDocument(op):
+	case !rd.known() || !op.MayShow(rd.r.Head().Method) || hidesDocument(op):
 		return false
 	case !rd.named():
-		if k := op.Kind; k == api.Other || (k == api.Mget || k == api.Scroll) && !asksForPart(op.Query) {
+		if !rd.mayShowWhole() {
+			return false
+		}
+	default:
+		rd.learnName()
+		if k := op.Kind; k == api.Search || k == api.Scroll || k == api.Mget {
+			rd.forwardCopied(rd.showAll)
+			return true
+		}
+	}
+	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		if h.Status >= 200 && h.Status <= 299 {
 			rd.showUnknown()
 		}
-		return false
-	}
-	rd.learnName()
-	switch op.Kind {
-	case api.Search, api.Scroll, api.Mget:
-		rd.forwardCopied(rd.showAll)
-	default:
-		rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-			if h.Status >= 200 && h.Status <= 299 {
-				rd.showUnknown()
-			}
-			return nil
-		}})
-	}
+		return nil
+	}})
 	return true
+}
+
+// mayShowWhole reports whether the answer to a request that nobody watches may show whole documents. In an inferred session nothing else
+// counts: many clients share it, and look at parts that they never write back.
+func (rd *Reading) mayShowWhole() bool {
+	switch op := rd.r.Op(); op.Kind {
+	case api.Search:
+		return rd.unread
+	case api.Mget, api.Scroll:
+		return !asksForPart(op.Query)
+	case api.Other:
+		return true
+	}
+	return false // a read of one document
 }
 
 // showUnknown notes an answer of which nobody knows which documents it shows.
