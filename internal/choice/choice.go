@@ -107,6 +107,9 @@ func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {
 		reads = reads[:i]
 	}
+	if r.Sent == nil && !r.Named && k.View.isSeenAfter(reads) {
+		reads = nil
+	}
 	if len(reads) == 0 && !k.ReadsOfEarlier {
 		v = k.View
 	}
@@ -114,6 +117,12 @@ func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 		reads = k.Reads // made while the write waited, and better than nothing
 	}
 	return reads, v
+}
+
+// isSeenAfter reports whether the view is a document, and whoever looked for it before found none. Those clients delete nothing.
+func (v *View) isSeenAfter(reads []Read) bool {
+	found := func(r Read) bool { return r.Numbers.Known() || v != nil && r.Order > v.Order }
+	return v != nil && !v.Absent && !slices.ContainsFunc(reads, found)
 }
 
 // chooseFromSession decides for a write that names nothing.

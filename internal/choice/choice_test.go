@@ -61,6 +61,12 @@ func TestChoose(t *testing.T) {
 			{"there are several reads", Input{Reads: reads(readOf(5), readOf(6))}, nil, Decision{Action: RankAll, Read: 2}},
 			{"there is an own view", Input{View: viewOf(5, "mine")}, nil, theView},
 			{"a read comes before the own view", Input{Reads: reads(readOf(5)), View: viewOf(6, "mine")}, nil, theRead(0)},
+			{"a delete's client has seen a document", Input{Reads: reads(Read{Order: 3}), View: &View{Numbers: num(5), Order: 4}}, nil, theView},
+			{"it was looked for again since", Input{Reads: reads(Read{Order: 5}), View: &View{Numbers: num(5), Order: 4}}, nil, theRead(0)},
+			{"a write that isn't a delete may make it", Input{Reads: reads(Read{Order: 3}), View: &View{Numbers: num(5), Order: 4}},
+				func(r *Request) { r.Sent = []byte(sent) }, theRead(0)},
+			{"a named session knows what it found", Input{Reads: reads(Read{Order: 3}), View: &View{Numbers: num(5), Order: 4}},
+				func(r *Request) { r.Named = true }, theRead(0)},
 			{"a read comes before those who wait", Input{Reads: reads(readOf(5)), OthersWait: true}, nil, theRead(0)},
 
 			{"the view is reserved", Input{InFlight: true}, nil, wait},

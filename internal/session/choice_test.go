@@ -515,3 +515,20 @@ func TestADeletesClientHasSeenADocument(t *testing.T) {
 	}
 	want(t, b, KindRead, 5)
 }
+
+// Two clients have looked for the document, one of them has made it, and deletes it: the other's read is still outstanding.
+func TestADeletesClientHasMadeTheDocument(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Rank = nil })
+	s.ReadAbsent(pool, ref, s.Epoch())
+	s.ReadAbsent(pool, ref, s.Epoch())
+	b, err := s.Take(ended(), pool, ref, []byte(`{"n":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Commit(Ack{Stored: rev(5, `{"n":1}`), Sent: []byte(`{"n":1}`)})
+	b, err = s.Take(ended(), pool, ref, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, KindView, 5)
+}
