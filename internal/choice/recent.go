@@ -19,7 +19,8 @@ const (
 
 // Recent reports whether sent was made from something that was seen since the start. seen are revisions of that time, oldest first. It is
 // false for what can't be told. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base.
-func Recent(sent []byte, seen [][]byte) bool {
+// A member with the name marks isn't the client's, which may leave it out.
+func Recent(sent []byte, seen [][]byte, marks string) bool {
 	if sent == nil || len(seen) == 0 {
 		return false
 	}
@@ -27,13 +28,20 @@ func Recent(sent []byte, seen [][]byte) bool {
 	for _, b := range seen {
 		size += len(b)
 	}
-	s, ok := contentOf(sent)
-	if !ok || size > maxComparedBytes {
+	if size > maxComparedBytes {
 		return false
 	}
-	first, _ := contentOf(seen[0])
+	root, ok := parse(sent)
+	s := content{}
+	if !ok || !s.add(0, root) {
+		return false
+	}
+	if object, _ := root.(map[string]any); object[marks] != nil { // its client kept them
+		marks = ""
+	}
+	first, _ := contentWithout(marks, seen[0])
 	for i := len(seen) - 1; i >= 0; i-- {
-		if c, ok := contentOf(seen[i]); ok && (s.extends(c) || s.sharesNew(c, first)) {
+		if c, ok := contentWithout(marks, seen[i]); ok && (s.extends(c) || s.sharesNew(c, first)) {
 			return true
 		}
 	}
@@ -60,15 +68,23 @@ type step struct {
 	key  string
 }
 
-func contentOf(data []byte) (c content, ok bool) {
-	var root any
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if d.Decode(&root) != nil {
-		return nil, false
+func contentOf(data []byte) (c content, ok bool) { return contentWithout("", data) }
+
+// contentWithout is contentOf for a document without one of its members; "": with all of them.
+func contentWithout(member string, data []byte) (c content, ok bool) {
+	root, ok := parse(data)
+	if object, is := root.(map[string]any); is && member != "" {
+		delete(object, member)
 	}
 	c = content{}
-	return c, c.add(0, root)
+	return c, ok && c.add(0, root)
+}
+
+func parse(data []byte) (root any, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	err := d.Decode(&root)
+	return root, err == nil
 }
 
 func (c content) add(path uint64, v any) bool {

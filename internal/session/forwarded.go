@@ -221,5 +221,5 @@ func alike(a, b []byte) bool {
 		return true
 	}
 	var x, y bytes.Buffer
-	return a != nil && json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	return a != nil && b != nil && json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -140,6 +141,23 @@ func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
 		b := take(t, s, pool, `{"list":["first","second","fourth"],"count":3}`)
 		if b.Kind != KindRead || b.Numbers != num(6) || string(b.View) != now || b.Doubtful {
 			t.Errorf("%v %v %s", b.Kind, b.Numbers, b.View)
+		}
+		b.Release()
+	}
+}
+
+// TestMarksThatAClientLeavesOutTellNothingAfterAStart: it sends all that it knows of what it has read, and a member more.
+func TestMarksThatAClientLeavesOutTellNothingAfterAStart(t *testing.T) {
+	for _, marks := range []string{``, `,"_writes":["a1","b2"]`} {
+		p := newProcesses(t)
+		s := p.next()
+		s.Read(pool, ref, rev(5, `{"n":1,"_writes":["a1"]}`), s.Epoch())
+		s = p.next()
+		s.Read(pool, ref, rev(6, `{"n":2,"x":1,"_writes":["a1","b2"]}`), s.Epoch())
+		s = s.Likened("_writes", func([]byte) ([]byte, error) { return nil, errors.New("nothing is like it") })
+		b := take(t, s, pool, `{"n":3,"x":1,"y":1`+marks+`}`)
+		if want(t, b, KindRead, 6); b.Doubtful {
+			t.Error("the base is from before the start")
 		}
 		b.Release()
 	}
