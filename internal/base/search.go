@@ -36,7 +36,7 @@ var (
 
 	// ErrAmbiguous reports a write for which several reads of the session could be the base, where the rule refuses to guess.
 	// Nothing was written.
-	ErrAmbiguous = errors.New("several revisions that this session has read could be the base of the write")
+	ErrAmbiguous = errors.New("several revisions that this session has read, or was shown, could be the base of the write")
 
 	// ErrNoMatch reports an If-Match that can't be met, because there is no document. Nothing was sent.
 	ErrNoMatch = errors.New("If-Match asks for a document, and there is none")
