@@ -327,13 +327,15 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	if !sent || e.last.Repeatable {
 		t.Errorf("the probe is asked as the client: %+v", e.last)
 	}
-	refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
-		res := &upstream.Response{Payload: []byte(`{"error":{"type":"security_exception"},"status":400}`)}
-		res.Status = 400
-		return res, nil
-	})
-	if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop", ""); err != nil || whole {
-		t.Errorf("a refused update: %v %v", whole, err)
+	for _, status := range []int{400, 403, 500} { // OpenSearch 3.4's security: 500
+		refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
+			res := &upstream.Response{Payload: []byte(`{"error":{"type":"security_exception"}}`)}
+			res.Status = status
+			return res, nil
+		})
+		if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop", ""); err != nil || whole {
+			t.Errorf("an update refused with %d: %v %v", status, whole, err)
+		}
 	}
 }
 

@@ -221,7 +221,9 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 	if a.Status == http.StatusNotFound && letThrough(a.Body) {
 		return true, nil
 	}
-	if a.Status >= 500 || a.Status == http.StatusTooManyRequests {
+	// OpenSearch's security refuses it with a 500.
+	refused := gjson.GetBytes(a.Body, "error.type").String() == "security_exception"
+	if !refused && (a.Status >= 500 || a.Status == http.StatusTooManyRequests) {
 		return false, a.failure()
 	}
 	return false, nil
