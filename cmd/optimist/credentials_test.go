@@ -79,6 +79,21 @@ func TestCredentialsThatTheEngineRefusesAreNotReady(t *testing.T) {
 	}
 }
 
+// Without credentials of its own, optimist asks with those of clients, which seldom may ask.
+func TestAnEngineThatAsksForCredentialsIsToldOf(t *testing.T) {
+	r := serveFor(t, enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		_, _, known := r.BasicAuth()
+		if !known {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return !known
+	}), "")
+	r.log.Wait(t, `level=WARN msg="the engine asks for credentials, and upstream.auth names none.*status=401`)
+	if got, body := r.get(t, "/_optimist/ready"); got != 200 {
+		t.Errorf("ready is %d %s", got, body)
+	}
+}
+
 // Without health checks only the first question shows it. The question is asked again until the credentials are accepted.
 func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 	e := newPickyEngine(t)

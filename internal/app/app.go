@@ -86,6 +86,7 @@ type App struct {
 	draining    atomic.Bool
 	overloads   obs.Seldom                    // requests that found no memory
 	lost        obs.Seldom                    // writes that became no dead letters
+	denied      obs.Seldom                    // indices about which optimist may not ask
 	writes      atomic.Pointer[write.Service] // nil: it isn't there yet
 	greeted     atomic.Bool                   // the first question to the engine has its answer, or none
 	ctx         context.Context

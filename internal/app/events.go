@@ -18,7 +18,7 @@ func (a *App) writeEvents() write.Events {
 		Conflict:         func(rule string) { a.metrics.Conflicts.Inc(rule) },
 		Fetch:            func(rule string) { a.metrics.Fetches.Inc(rule) },
 		Batch:            a.metrics.Batched,
-		Unguardable:      func(_, reason string) { a.metrics.Unguardable.Inc(reason) },
+		Unguardable:      a.unguardable,
 		StrategiesUnused: func(rule string) { a.metrics.StrategiesUnused.Inc(rule) },
 		Marked: func(rule string, applied bool) {
 			a.metrics.Marks.Inc(rule, map[bool]string{true: "applied", false: "not_applied"}[applied])
@@ -40,6 +40,19 @@ func (a *App) writeEvents() write.Events {
 				a.metrics.Merged(rule, len(o.Overwrote)+o.More)
 			}
 		},
+	}
+}
+
+// unguardable counts an index that can't be guarded or merged. If optimist may not ask about it, the log tells how to change that.
+func (a *App) unguardable(index, reason string) {
+	a.metrics.Unguardable.Inc(reason)
+	if reason != outcome.ReasonMetadata {
+		return
+	}
+	if n, tell := a.denied.Count(); tell {
+		a.log.Warn("the engine refuses to say what an index is, so conflicts there are answered with 409, or 504, and nothing is merged. The "+
+			"credentials of upstream.auth, or else those of the client, need the privileges monitor and view_index_metadata",
+			obs.KeyIndex, index, obs.KeyCount, n)
 	}
 }
 

@@ -78,7 +78,11 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	}
 	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
 	switch {
-	case v[1].Exists() || resp.Status == 401 || resp.Status == 403:
+	case resp.Status == 401 || resp.Status == 403:
+		a.log.Warn("the engine asks for credentials, and upstream.auth names none. So optimist asks what an index is with the credentials of "+
+			"each client. Where these lack the privileges monitor and view_index_metadata, it merges nothing: conflicts are answered with 409, "+
+			"and some with 504", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status)
+	case v[1].Exists():
 		a.log.Info("the engine answers", obs.KeyNode, resp.Node, obs.KeyStatus, resp.Status, "distribution", v[0].String(),
 			obs.KeyVersion, v[1].String(), "cluster", v[2].String())
 	case resp.Status >= 500:
