@@ -1,5 +1,6 @@
 // Package engine starts real OpenSearch and Elasticsearch nodes for tests, from jars that Maven fetches. It is for tests on Unix
-// systems only: its nodes have no security, no durable data and small heaps, and end with the process that started them.
+// systems only: its nodes have no durable data and small heaps, and end with the process that started them. They have no security, but for
+// the one of StartSecured.
 package engine
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +45,7 @@ type Engine struct {
 	Version string // as the engine says it: 3.8.0
 
 	node *process // nil where another process started it
+	user *url.Userinfo
 }
 
 // Start brings up one node with a cluster of its own and waits until it takes writes. Cancelling ctx ends the start, not a node
@@ -120,6 +123,9 @@ func (e *Engine) Do(ctx context.Context, method, target, body string) (Answer, e
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if password, secured := e.user.Password(); secured {
+		req.SetBasicAuth(e.user.Username(), password)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -29,8 +29,15 @@ type kit struct {
 }
 
 func (k kit) classPath() string {
-	return filepath.Join(k.dir, "classes") + string(filepath.ListSeparator) + filepath.Join(k.dir, "lib", "*")
+	path := []string{filepath.Join(k.dir, "classes"), filepath.Join(k.dir, "lib", "*")}
+	if exists(k.plugin()) { // a jar that both have is the engine's
+		path = append(path, filepath.Join(k.plugin(), "*"))
+	}
+	return strings.Join(path, string(filepath.ListSeparator))
 }
+
+// plugin is the folder of a plugin that comes as a zip.
+func (k kit) plugin() string { return filepath.Join(k.dir, "plugin") }
 
 // home is the folder that Elasticsearch 9 takes modules and native libraries from.
 func (k kit) home() string { return filepath.Join(k.dir, "home") }
@@ -102,6 +109,7 @@ func build(ctx context.Context, files fileSet, k kit) error {
 	b := builder{dir: tmp, jdk: k.jdk}
 	b.run(ctx, mvn, "-B", "-q", "-C", "-f", "pom.xml", "dependency:copy-dependencies", "-DincludeScope=runtime",
 		"-DoutputDirectory="+filepath.Join(tmp, "lib"))
+	b.unpackPlugin(ctx)
 	b.javac(ctx, "classes", ".", "lifeline")
 	if files.has("modules/rest-root/plugin-descriptor.properties") {
 		b.arrangeHome(ctx)
@@ -128,6 +136,15 @@ func (b *builder) run(ctx context.Context, name string, args ...string) {
 	cmd.Env = append(os.Environ(), "JAVA_HOME="+b.jdk.home)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+}
+
+// unpackPlugin unpacks the zip among the jars, if there is one.
+func (b *builder) unpackPlugin(ctx context.Context) {
+	zips, _ := filepath.Glob(filepath.Join(b.dir, "lib", "*.zip")) // well formed
+	for _, zip := range zips {
+		b.run(ctx, b.jdk.tool("jar"), "--extract", "--file", zip, "--dir", "plugin")
+		b.err = errors.Join(b.err, os.Remove(zip))
 	}
 }
 

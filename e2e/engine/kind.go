@@ -11,6 +11,8 @@ const (
 	ES7                          // Elasticsearch 7.10.2
 	ES9                          // Elasticsearch 9.5.3: no scripts, no by-query, no ingest processors
 
+	secured // OpenSearch 3.4.0 with its security plugin: for StartSecured, and not among All
+
 	broker // Kafka: no engine, but its jars are fetched as theirs are
 	keeper // ZooKeeper: likewise
 	client // the Java client: likewise
@@ -59,6 +61,23 @@ func (k Kind) recipe() recipe {
 				"-Dio.netty.noUnsafe=true",
 			},
 			managers: "cluster.initial_master_nodes", several: "multi-node",
+		}
+	}
+	if k == secured {
+		return recipe{
+			name: "opensearch-security", title: "OpenSearch 3.4.0 with its security", folder: "opensearch-security", main: "SecuredNode",
+			scripts: true,
+			jvm:     []string{"--add-modules=jdk.incubator.vector"},
+			settings: []string{
+				"node.roles=cluster_manager,data,ingest",
+				"plugins.security.ssl.transport.pemcert_filepath=node.pem",
+				"plugins.security.ssl.transport.pemkey_filepath=node.key",
+				"plugins.security.ssl.transport.pemtrustedcas_filepath=node.pem",
+				"plugins.security.ssl.transport.enforce_hostname_verification=false",
+				"plugins.security.allow_default_init_securityindex=true",
+				"plugins.security.restapi.roles_enabled=all_access",
+				"plugins.security.audit.type=noop",
+			},
 		}
 	}
 	if k == broker {
