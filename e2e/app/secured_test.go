@@ -26,9 +26,12 @@ type secured struct {
 	proxy  *optimist.Process
 }
 
-// The roles. Nobody but optimist may ask about the cluster, or what an index is.
+// The roles. Nobody but optimist may ask about the cluster, or what an index is. Its role is the one of docs/operations.md.
 var roles = map[string]string{
-	"optimist": `{"cluster_permissions":["cluster_monitor"],"index_permissions":[{"index_patterns":["*"],"allowed_actions":["indices:admin/get"]}]}`,
+	"optimist": `{"cluster_permissions": ["cluster_monitor", "cluster_composite_ops", "cluster_manage_index_templates"],
+ "index_permissions": [
+   {"index_patterns": ["*"], "allowed_actions": ["indices:admin/get"]},
+   {"index_patterns": ["optimist-*"], "allowed_actions": ["indices_all"]}]}`,
 	"app":      onShop(``),
 	"field":    onShop(`"fls":["~secret"],`),
 	"masked":   onShop(`"masked_fields":["secret"],`),
@@ -65,6 +68,7 @@ func TestTheSecurityPluginDecidesWhatClientsMay(t *testing.T) {
 		"merges":                    {own, (*secured).mergesForWhoeverSeesDocumentsWhole},
 		"merges for nobody else":    {own, (*secured).guardsForOthers},
 		"guards without privileges": {"", (*secured).guardsWithoutPrivileges},
+		"indices of its own":        {own, (*secured).keepsIndices},
 		"refusals":                  {own, (*secured).passesRefusals},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +106,7 @@ func (s *secured) as(user, method, target, body string) answer {
 
 func (s *secured) ask(url, user, method, target, body string) answer {
 	s.t.Helper()
-	header := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+usersPassword))}}
+	header := http.Header{"Authorization": {basic(user)}}
 	if method == "PATCH" {
 		header.Set("Content-Type", "application/merge-patch+json")
 	}
@@ -111,6 +115,10 @@ func (s *secured) ask(url, user, method, target, body string) answer {
 		s.t.Fatal(err)
 	}
 	return a
+}
+
+func basic(user string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+usersPassword))
 }
 
 // source is a document as a user sees it through optimist.
@@ -134,6 +142,26 @@ func (s *secured) isExamined() {
 	doctor := exec.CommandContext(s.t.Context(), binary, "doctor", "--upstream", s.engine.URL, "--basic-file", s.basicFile("optimist"))
 	if out, err := doctor.CombinedOutput(); err != nil || !strings.Contains(string(out), "the user is optimist") {
 		s.t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// keepsIndices: of locks, and of what was answered to an Idempotency-Key.
+func (s *secured) keepsIndices() {
+	for _, lock := range []string{"/_lock/global/a", "/shop/_lock/doc/locked", "/shop/_lock/tree/a/b"} {
+		if a := s.as("app", "PUT", lock, `{"owner":"o","ttl":"1m"}`); a.status != http.StatusCreated {
+			s.t.Errorf("%s: %d %s", lock, a.status, a.body)
+		}
+	}
+	if a := s.as("app", "GET", "/_lock", ""); a.status != http.StatusOK || !strings.Contains(a.body, "/shop/_lock/tree/a/b") {
+		s.t.Errorf("the locks: %d %s", a.status, a.body)
+	}
+	header := http.Header{"Authorization": {basic("app")}, "Idempotency-Key": {"once"}}
+	first := request(s.t, http.StatusCreated, "PUT", s.proxy.URL+"/shop/_doc/once", `{"n":1}`, header)
+	if again := request(s.t, http.StatusCreated, "PUT", s.proxy.URL+"/shop/_doc/once", `{"n":1}`, header); again.body != first.body {
+		s.t.Errorf("%s, and again %s", first.body, again.body)
+	}
+	if log := s.proxy.Log(); strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
+		s.t.Error(log)
 	}
 }
 
