@@ -123,7 +123,7 @@ func (a *App) lock(x *proxy.Exchange) bool {
 	}
 	op := x.Op()
 	op.Kind = api.Lock // from here on it is ours: its errors and metrics, too
-	body, err := x.Body(maxLockBody)
+	body, err := lockBody(x)
 	if err != nil {
 		x.Fail(err)
 		return true
@@ -160,10 +160,7 @@ func (a *App) compatLock(x *proxy.Exchange) bool {
 		}
 		op.Kind = api.Lock
 	}
-	body, err := x.Body(maxLockBody)
-	if err == nil {
-		body, err = decoded(x, body)
-	}
+	body, err := lockBody(x)
 	switch {
 	case err != nil && (concern == compat.Everything || errors.Is(err, budget.ErrOverloaded)):
 		x.Fail(err)
@@ -197,9 +194,13 @@ func (a *App) operateLocks(ctx context.Context, method string, path, query, body
 	return served.Status, served.Body, nil
 }
 
-// decoded is the body of a request for locks without its content coding.
-func decoded(x *proxy.Exchange, body []byte) ([]byte, error) {
-	body, err := coding.DecodeIn(budget.Of(x.Context()), body, x.Head().Get("content-encoding"), maxLockBody)
+// lockBody is the body of a request for locks without its content coding.
+func lockBody(x *proxy.Exchange) ([]byte, error) {
+	body, err := x.Body(maxLockBody)
+	if err != nil {
+		return nil, err
+	}
+	body, err = coding.DecodeIn(budget.Of(x.Context()), body, x.Head().Get("content-encoding"), maxLockBody)
 	switch {
 	case errors.Is(err, budget.ErrOverloaded), errors.Is(err, budget.ErrTooMuch):
 		return nil, err
