@@ -128,13 +128,13 @@ func (f *adminFlag) authorize(req *http.Request) error {
 }
 
 // tls is for a listener that speaks TLS at an address as it was given: whatever the name in it stands for, the certificate must have the
-// name.
+// name. For every host it must have the address of this machine that is asked.
 func (f *adminFlag) tls(addr string) (*tls.Config, error) {
 	conf, err := trusting("--admin-ca-file", f.AdminCAFile)
 	if err != nil {
 		return nil, err
 	}
-	if host, _, err := net.SplitHostPort(addr); err == nil {
+	if host, _, err := net.SplitHostPort(addr); err == nil && !config.IsEveryHost(host) {
 		conf.ServerName = host
 	}
 	if (f.AdminCertFile == "") != (f.AdminKeyFile == "") {

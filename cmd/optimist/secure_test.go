@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,6 +71,24 @@ func TestCommandsUseTokenAndCertificate(t *testing.T) {
 	}
 	if status, _, stderr := invoke(t, "locks", "ls", "--admin", r.admin); status == 0 {
 		t.Errorf("without TLS, the listener answers: %s", stderr)
+	}
+}
+
+// A container's health check asks at the address at which the listener is: OPTIMIST_ADMIN has no host in it that a certificate could have.
+func TestCommandsAskThisMachineWhereTheListenerIsForEveryHost(t *testing.T) {
+	a := certtest.New(t)
+	cert, key := a.Issue("by-address")
+	token := writeFile(t, "token", adminToken)
+	r := serveFor(t, "", fmt.Sprintf("admin_token_file: %s\nadmin_tls: {cert_file: %s, key_file: %s}", token, cert, key))
+	_, port, err := net.SplitHostPort(r.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"", "0.0.0.0", "[::]"} {
+		status, stdout, stderr := invoke(t, "mode", "--admin", host+":"+port, "--admin-token-file", token, "--admin-ca-file", a.File)
+		if status != 0 || stdout != "mode: guard\n" {
+			t.Errorf("%q: status %d, %s%s", host, status, stdout, stderr)
+		}
 	}
 }
 
