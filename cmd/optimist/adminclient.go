@@ -137,17 +137,23 @@ func (f *adminFlag) tls(addr string) (*tls.Config, error) {
 	if host, _, err := net.SplitHostPort(addr); err == nil && !config.IsEveryHost(host) {
 		conf.ServerName = host
 	}
-	if (f.AdminCertFile == "") != (f.AdminKeyFile == "") {
-		return nil, errors.New("--admin-cert-file and --admin-key-file belong together, and one of them is missing")
+	return conf, showing(conf, "--admin-", f.AdminCertFile, f.AdminKeyFile)
+}
+
+// showing gives a client's TLS the certificate of two flags, which begin alike; without them there is none.
+func showing(conf *tls.Config, flags, cert, key string) error {
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case cert == "" || key == "":
+		return fmt.Errorf("%[1]scert-file and %[1]skey-file belong together, and one of them is missing", flags)
 	}
-	if f.AdminCertFile != "" {
-		pair, err := tls.LoadX509KeyPair(f.AdminCertFile, f.AdminKeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("--admin-cert-file and --admin-key-file: %w", err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return fmt.Errorf("%[1]scert-file and %[1]skey-file: %[2]w", flags, err)
 	}
-	return conf, nil
+	conf.Certificates = []tls.Certificate{pair}
+	return nil
 }
 
 // trusting is the TLS of a client that trusts the authorities in the file that a flag names, or, without one, the system's.

@@ -33,6 +33,9 @@ type explainCmd struct {
 	JSON    bool     `name:"json" help:"Print the account as JSON."`
 	Proxy   string   `help:"Ask the running optimist at this URL, about its own documents." placeholder:"URL"`
 	CAFile  string   `name:"ca-file" help:"With --proxy: file with the authority of its TLS certificate." placeholder:"FILE"`
+
+	CertFile string `help:"With --proxy: the client's certificate, where the port asks for one." placeholder:"FILE"`
+	KeyFile  string `help:"The certificate's key." placeholder:"FILE"`
 }
 
 // Help is the command's manual, beyond its flags.
@@ -85,6 +88,9 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []
 				"--base, --current and --now are for offline")
 		}
 		conf, err := trusting("--ca-file", c.CAFile)
+		if err == nil {
+			err = showing(conf, "--", c.CertFile, c.KeyFile)
+		}
 		if err != nil {
 			return nil, nil, usageError("optimist explain: %v", err)
 		}
@@ -94,8 +100,8 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []
 		}
 		return account, raw, err
 	}
-	if c.CAFile != "" {
-		return nil, nil, usageError("optimist explain: --ca-file is for --proxy")
+	if c.CAFile+c.CertFile+c.KeyFile != "" {
+		return nil, nil, usageError("optimist explain: --ca-file, --cert-file and --key-file are for --proxy")
 	}
 	cfg, rules, err := (&settings{Config: c.Config}).load()
 	if err != nil {

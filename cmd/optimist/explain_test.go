@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/certtest"
 	"optimist/internal/enginetest"
 )
 
@@ -48,6 +50,30 @@ func TestExplainAsksARunningOptimist(t *testing.T) {
 	}
 	if body := enginetest.Ask(t, "GET", engine+"/shop/_source/1", "").Body; body != `{"stock":6}` {
 		t.Error(body)
+	}
+}
+
+// TestExplainAsksAsTheClientOfACertificate: the names in it are a part of who the client is.
+func TestExplainAsksAsTheClientOfACertificate(t *testing.T) {
+	a := certtest.New(t)
+	cert, key := a.Issue("by-address")
+	r := serveFor(t, "", fmt.Sprintf("listen_tls: {cert_file: %s, key_file: %s, client_ca_file: %s}", cert, key, a.File))
+	billing, billingKey := a.Issue("billing")
+	asked := []string{"explain", "--proxy", "https://" + r.data, "--ca-file", a.File, "PUT", "/shop/_doc/1", "--body", "{}"}
+	for name, c := range map[string]struct {
+		flags []string
+		want  string
+		exit  int
+	}{
+		"with it":         {[]string{"--cert-file", billing, "--key-file", billingKey}, "write     index of shop/1", exitOK},
+		"without it":      {nil, "tls: certificate required", exitFailed},
+		"half of it":      {[]string{"--cert-file", billing}, "--cert-file and --key-file belong together", exitUsage},
+		"another's key":   {[]string{"--cert-file", billing, "--key-file", key}, "--cert-file and --key-file: tls: private key", exitUsage},
+		"without a proxy": {[]string{"--proxy", "", "--ca-file", "", "--key-file", key}, "--key-file are for --proxy", exitUsage},
+	} {
+		if status, stdout, stderr := invoke(t, append(asked, c.flags...)...); status != c.exit || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: status %d, %s%s", name, status, stdout, stderr)
+		}
 	}
 }
 
