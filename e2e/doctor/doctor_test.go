@@ -124,6 +124,8 @@ func TestDoctorFindsIndicesThatRefuseEveryWrite(t *testing.T) {
 			{strict, ", write_id: _w", "write_id: the mapping is `dynamic: strict`, and has no field _w"},
 			{strict, ", transform: [{op: now, path: /at}]", "transform: the mapping is `dynamic: strict`, and has no field at"},
 			{strict, ", base: {stamp: n}", `base.stamp: n is a field`},
+			{`{"mappings":{"properties":{"_w":{"properties":{"n":{"type":"long"}}}}}}`, ", write_id: _w", "write_id: _w is mapped as object"},
+			{strict, ", transform: [{op: now, path: /n/at}]", "transform: n is mapped as long, and has no field n.at"},
 		} {
 			name, ok := create(t, e, c.body)
 			if !ok {
@@ -135,9 +137,15 @@ func TestDoctorFindsIndicesThatRefuseEveryWrite(t *testing.T) {
 			}
 			want(t, report, `^FAIL +`+name+` +mine +writes fail +`+regexp.QuoteMeta(c.why), `Something won't work`)
 		}
-		name, _ := create(t, e, strict)
-		if report, status := examineRule(t, e, "match: {index: ["+name+"]}"); status != 0 {
-			t.Errorf("status %d:\n%s", status, report)
+		for says, body := range map[string]string{
+			"":                strict,
+			", write_id: any": `{"mappings":{"dynamic":"strict","properties":{"any":{"type":"object","enabled":false}}}}`,
+			", transform: [{op: now, path: /any/at}]": `{"mappings":{"dynamic":"strict","properties":{"any":{"type":"object","enabled":false}}}}`,
+		} {
+			name, _ := create(t, e, body)
+			if report, status := examineRule(t, e, "match: {index: ["+name+"]}"+says); status != 0 {
+				t.Errorf("%s: status %d:\n%s", says, status, report)
+			}
 		}
 	})
 }

@@ -19,7 +19,8 @@ func allIndices() esapi.Request {
 		"*.settings.index.default_pipeline", "*.settings.index.final_pipeline", "*.settings.index.mode",
 		"*.settings.index.mapping.source.mode", "*.settings.index.derived_source.enabled",
 		"*.settings.index.version.created", "*.settings.index.mapping.exclude_source_vectors", // what es.Partial asks for to see vectors
-		"*.settings.index.blocks", "*.mappings.dynamic", "*.mappings.**.dynamic", // what refused looks at, with the types
+		// What refused looks at, with the types:
+		"*.settings.index.blocks", "*.mappings.dynamic", "*.mappings.**.dynamic", "*.mappings.**.enabled",
 		"*.mappings._source", "*.mappings.*._source", "*.mappings.**.type", "*.data_stream", "*.aliases",
 	}}
 }

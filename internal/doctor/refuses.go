@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -29,14 +30,16 @@ func refused(r *rule.Rule, v gjson.Result) string {
 	}
 	mappings := v.Get("mappings")
 	if r.Stamp != "" {
-		if _, kind := mapped(mappings, []string{r.Stamp}); kind != "" && !takesText(kind) {
+		if _, kind, _ := mapped(mappings, []string{r.Stamp}); kind != "" && !takesText(kind) {
 			return "base.stamp: " + r.Stamp + " is a field of the documents' own (" + kind + "), and a stamp is a text"
 		}
 	}
 	for _, f := range addedFields(r) {
-		switch there, kind := mapped(mappings, f.path); {
+		switch there, kind, above := mapped(mappings, f.path); {
 		case !there:
 			return f.of + ": the mapping is `dynamic: strict`, and has no field " + strings.Join(f.path, ".")
+		case above != "" && slices.Contains(values, kind):
+			return f.of + ": " + above + " is mapped as " + kind + ", and has no field " + strings.Join(f.path, ".")
 		case f.of == "write_id" && kind != "" && !takesText(kind):
 			return "write_id: " + r.WriteID + " is mapped as " + kind + ", and marks are texts"
 		}
@@ -62,29 +65,32 @@ func addedFields(r *rule.Rule) (list []field) {
 	return list
 }
 
-// mapped looks a field up in a mapping: whether it is there, or may be made by a write, and of which type it is; "" is unknown.
-func mapped(at gjson.Result, path []string) (there bool, kind string) {
+// mapped looks a field up in a mapping: whether it is there, or may be made by a write, and of which type it is; "" is unknown. If a field
+// above it ends the way, the type is that field's, and above is its name.
+func mapped(at gjson.Result, path []string) (there bool, kind, above string) {
 	strict := false
-	for _, token := range slices.Concat(path, []string{""}) {
+	names := strings.Split(strings.Join(path, "."), ".")
+	for i, name := range names {
 		if d := at.Get("dynamic"); d.Exists() {
 			strict = d.String() == "strict"
 		}
-		if token == "" {
-			break
+		next := at.Get("properties").Map()[name]
+		switch kind = cmp.Or(next.Get("type").Str, "object"); {
+		case !next.Exists():
+			return !strict, "", ""
+		case next.Get("enabled").Raw == "false":
+			return true, "", "" // it takes anything
+		case kind != "object" && kind != "nested" && i < len(names)-1:
+			return true, kind, strings.Join(names[:i+1], ".") // which holds whatever is below it
 		}
-		for name := range strings.SplitSeq(token, ".") {
-			if kind = at.Get("type").Str; kind != "" && kind != "object" && kind != "nested" {
-				return true, kind // which holds whatever is below it
-			}
-			next := at.Get("properties").Map()[name]
-			if !next.Exists() {
-				return !strict, ""
-			}
-			at = next
-		}
+		at = next
 	}
-	return true, at.Get("type").Str
+	return true, kind, ""
 }
+
+// values are the types of fields that take no object.
+var values = []string{"keyword", "text", "wildcard", "match_only_text", "constant_keyword", "long", "integer", "short", "byte", "double",
+	"float", "half_float", "scaled_float", "unsigned_long", "date", "date_nanos", "boolean", "ip", "version", "binary"}
 
 // takesText reports whether a field of a type takes any text.
 func takesText(kind string) bool {

@@ -8,7 +8,8 @@ import (
 // The verdict was that it will work, and every write failed.
 func TestIndicesThatRefuseEveryWriteAreFound(t *testing.T) {
 	strict := `"mappings":{"dynamic":"strict","properties":{"n":{"type":"long"},"o":{"properties":{"x":{"type":"long"}}},` +
-		`"free":{"dynamic":"true","type":"object"},"flat":{"type":"flattened"},"_w":{"type":"keyword"}}}`
+		`"free":{"dynamic":"true","type":"object"},"flat":{"type":"flattened"},"_w":{"type":"keyword"},` +
+		`"any":{"type":"object","enabled":false}}}`
 	for name, c := range map[string]struct {
 		rule, index string
 		level       Level
@@ -21,6 +22,8 @@ func TestIndicesThatRefuseEveryWriteAreFound(t *testing.T) {
 		"marks, observed":          {"write_id: _m, mode: observe", strict, OK, ""},
 		"marks that are mapped":    {"write_id: _w", strict, OK, ""},
 		"marks as numbers":         {"write_id: n", strict, Fail, "write_id: n is mapped as long"},
+		"marks as objects":         {"write_id: o", strict, Fail, "write_id: o is mapped as object"},
+		"marks as anything":        {"write_id: any", strict, OK, ""},
 		"marks, dynamic":           {"write_id: _m", `"mappings":{"properties":{"n":{"type":"long"}}}`, OK, ""},
 		"a stamp":                  {"base: {stamp: _rev}", strict, OK, ""},
 		"a stamp in place of one":  {"base: {stamp: n}", strict, Fail, "base.stamp: n is a field of the documents' own (long)"},
@@ -28,6 +31,8 @@ func TestIndicesThatRefuseEveryWriteAreFound(t *testing.T) {
 		"a step below":             {"transform: [{op: increment, path: /o/y, value: 1}]", strict, Fail, "has no field o.y"},
 		"a step that is mapped":    {"transform: [{op: increment, path: /o/x, value: 1}]", strict, OK, ""},
 		"a step in what is free":   {"transform: [{op: now, path: /free/at}]", strict, OK, ""},
+		"a step in what is a text": {"transform: [{op: now, path: /_w/at/x}]", strict, Fail, "transform: _w is mapped as keyword, and has no field _w.at.x"},
+		"a step in anything":       {"transform: [{op: now, path: /any/at}]", strict, OK, ""},
 		"a step in what is flat":   {"transform: [{op: now, path: /flat/at}]", strict, OK, ""},
 		"a step in a list":         {"transform: [{op: append, path: /n, value: 1}]", strict, OK, ""},
 		"a step for a while":       {"transform: [{op: now, path: /at}, {op: remove, path: /at}]", strict, OK, ""},
