@@ -122,3 +122,35 @@ func TestRefusedCredentialsAreTriedAgainWithoutHealthChecks(t *testing.T) {
 		t.Errorf("readiness: %v", err)
 	}
 }
+
+// A shell's <(…) is a pipe, which can be read once.
+func TestDoctorReadsAFileOfCredentialsOnce(t *testing.T) {
+	e := newPickyEngine(t)
+	e.status.Store(http.StatusOK)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = read.Close() }()
+	name := fmt.Sprintf("/dev/fd/%d", read.Fd())
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("this system has no names for open files")
+	}
+	_, err = write.WriteString("optimist:secret\n")
+	if err := errors.Join(err, write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, stderr := invoke(t, "doctor", "--upstream", e.url, "--basic-file", name); status != exitOK {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// A file that is missing isn't a finding about the cluster.
+func TestDoctorWithAFileThatCannotBeReadIsNoVerdict(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, flag := range []string{"--ca-file", "--basic-file", "--api-key-file", "--bearer-file"} {
+		if status, _, stderr := invoke(t, "doctor", "--upstream", "https://127.0.0.1:1", flag, missing); status != exitUsage || !strings.Contains(stderr, missing) {
+			t.Errorf("%s: status %d\n%s", flag, status, stderr)
+		}
+	}
+}

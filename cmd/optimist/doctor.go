@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"optimist/internal/app"
@@ -27,7 +28,7 @@ func (doctorCmd) Help() string {
 takes: whether the index has sequence numbers, keeps _source whole, and has ingest pipelines. It writes nothing, and it
 sees only what its own credentials may see.
 
-Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named or a flag's file can't be read.`
+Exit status: 0 if everything will work, 1 if something won't, 2 if no engine is named or a file can't be read.`
 }
 
 // Run asks and prints.
@@ -39,10 +40,11 @@ func (c *doctorCmd) Run(p *process) error {
 	if len(cfg.Upstream.URLs) == 0 {
 		return usageError("optimist doctor: no engine is named; name it with --upstream URL, or with upstream.urls in the file of --config")
 	}
-	if err := c.override(&cfg.Upstream); err != nil {
+	base, err := c.nodes(&cfg.Upstream)
+	if err != nil {
 		return usageError("optimist doctor: %v", err)
 	}
-	report, err := c.examine(p, cfg, rules)
+	report, err := c.examine(p, cfg, rules, base)
 	if err != nil {
 		return err
 	}
@@ -55,26 +57,26 @@ func (c *doctorCmd) Run(p *process) error {
 	return nil
 }
 
-// override puts the flags' files over those of the configuration. An error names the flag whose file can't be read.
-func (c *doctorCmd) override(u *config.Upstream) error {
-	if c.CAFile != "" {
-		u.TLS.CAFile = c.CAFile
-	}
+// nodes is how the nodes are asked. The flags' files win over those of the configuration, and each is read once: it may be a pipe. An error
+// names the flag, or the key, whose file can't be read.
+func (c *doctorCmd) nodes(u *config.Upstream) (upstream.Config, error) {
+	u.TLS.CAFile = cmp.Or(c.CAFile, u.TLS.CAFile)
 	auth := config.Auth{APIKeyFile: c.APIKeyFile, BasicFile: c.BasicFile, BearerFile: c.BearerFile}
 	if auth == (config.Auth{}) {
-		return nil
+		return app.UpstreamConfig(u)
 	}
-	u.Auth = auth
-	_, err := auth.AuthorizationOf(flagOf)
-	return err
+	given, err := auth.AuthorizationOf(flagOf)
+	if err != nil {
+		return upstream.Config{}, err
+	}
+	u.Auth = config.Auth{}
+	base, err := app.UpstreamConfig(u)
+	base.Authorization = given
+	return base, err
 }
 
 // examine asks each node by itself, so that one that answers doesn't stand in for one that doesn't.
-func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set) (*doctor.Report, error) {
-	base, err := app.UpstreamConfig(&cfg.Upstream)
-	if err != nil {
-		return nil, err
-	}
+func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set, base upstream.Config) (*doctor.Report, error) {
 	base.HealthInterval = -1
 	o := doctor.Options{Rules: rules, Auth: base.Authorization != "", Timeout: c.Timeout.Std()}
 	for _, url := range cfg.Upstream.URLs {
@@ -82,7 +84,7 @@ func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set) (*d
 		one.URLs = []string{url}
 		set, err := upstream.New(one)
 		if err != nil {
-			return nil, err
+			return nil, usageError("optimist doctor: %v", err)
 		}
 		defer set.Close()
 		o.Nodes = append(o.Nodes, doctor.Node{URL: url, Doer: set})
