@@ -33,6 +33,7 @@ func (e *examination) indices() {
 		return
 	}
 	e.report.Seen = 0
+	var aliased []string // "index by rule"
 	streams := map[string]bool{}
 	a.body.ForEach(func(k, v gjson.Result) bool {
 		e.report.Seen++
@@ -53,6 +54,9 @@ func (e *examination) indices() {
 			return true
 		}
 		e.report.Taken++
+		if stream == "" && e.Rules.MatchAny(name) == nil {
+			aliased = append(aliased, name+" by the rule "+r.Name)
+		}
 		if found := judge(name, r, v); found.Level != OK {
 			e.report.Indices = append(e.report.Indices, found)
 		}
@@ -62,6 +66,10 @@ func (e *examination) indices() {
 		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Name, b.Name))
 	})
 	e.sumUp()
+	if n := len(aliased); n > 0 {
+		e.report.add(Warn, "aliases", "%d taken by an alias alone, for example %s: a write by the index's own name, which hits have, "+
+			"isn't guarded; name both in the rule", n, slices.Min(aliased))
+	}
 }
 
 func (e *examination) sumUp() {
