@@ -119,13 +119,19 @@ func (c *serveCmd) newService(stderr io.Writer) (*service, error) {
 	}
 	a, err := app.New(app.Options{Config: cfg, Rules: rules, Build: build(), InMemory: c.Embedded, Log: log})
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case forbidden(err):
 		return nil, usageError("optimist serve: %v", err)
 	case err != nil:
 		return nil, err
 	}
 	warnOfFiles(cfg, openFiles(), log)
 	return &service{App: a, log: log, level: level, reserve: limitMemory(a, log)}, nil
+}
+
+// forbidden reports whether the system doesn't let this process do what it was about to. The sandboxes of service managers and containers
+// make file systems read-only.
+func forbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // reserveSize is how many bytes are reserved.

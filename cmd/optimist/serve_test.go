@@ -419,3 +419,13 @@ func TestALowLimitOfOpenFilesIsSaid(t *testing.T) {
 		t.Errorf("this process may have %d files open", n)
 	}
 }
+
+// A service manager isn't to try again what the system forbids.
+func TestWhatTheSystemForbidsIsNoReasonToTryAgain(t *testing.T) {
+	for err, want := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.EPERM: true, syscall.EADDRINUSE: false, syscall.ENOSPC: false} {
+		wrapped := fmt.Errorf("the folder can't be used: %w", &os.PathError{Op: "mkdir", Path: "letters", Err: err})
+		if got := forbidden(wrapped); got != want {
+			t.Errorf("%v: %t", wrapped, got)
+		}
+	}
+}
