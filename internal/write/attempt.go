@@ -82,7 +82,7 @@ func (s *Service) outOfLane(ctx context.Context, c *change) error {
 	switch err := c.verdict(); {
 	case c.patch == nil && c.Part != nil && (errors.Is(err, errNoGuard) || errors.Is(err, es.ErrNoSource) && c.attempts == 0):
 		c.leaveToEngine()
-		return s.updateUnseen(ctx, c, false)
+		return s.updateUnseen(ctx, c)
 	case !errors.Is(err, errNoGuard) || c.patch != nil:
 		return err
 	}
@@ -220,7 +220,7 @@ func (a *attempt) start(ctx context.Context) {
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
 	case !first.fromBase: // it is a change of the current document
-	case a.batch.Superseded(first.revision().Numbers) && a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), true) == "" &&
+	case a.batch.Superseded(first.revision().Numbers) && a.s.whyNotReplayed(ctx, first) == "" &&
 		(a.fetch(ctx) == nil || ctx.Err() != nil):
 		a.early = true
 	default:

@@ -44,13 +44,11 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	case len(a.open) > 1 || first.maybeApplied:
 		return doc.ErrConflict
 	}
-	reason := a.s.bases.WhyNotReplayed(ctx, &first.Search, first.guard.Known(), first.fromBase)
+	reason := a.s.whyNotReplayed(ctx, first)
 	if reason == "" || !a.samePrimary(ctx) {
 		return doc.ErrConflict
 	}
-	if reason != base.ReasonRule && first.Base.Reason == session.ReasonNone {
-		first.Outcome.Reason = reason
-	}
+	first.notReplayed(reason)
 	first.Outcome.Kind = outcome.Guarded
 	a.answerAll(func(*change) *respond.Answer { return a.conflict })
 	return nil
@@ -160,7 +158,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
 // nextDraft is the change's draft for cur. cur has no numbers if it is the draft of an earlier change in the batch.
 func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (intent.Draft, error) {
 	if c.intent.Merges(cur) && cur.Source != nil {
-		if reason := a.s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.fromBase); reason != "" {
+		if reason := a.s.whyNotReplayed(ctx, c); reason != "" {
 			return intent.Draft{}, &noReplayError{reason}
 		}
 	}
@@ -169,6 +167,18 @@ func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (i
 		return intent.Draft{}, base.ErrAmbiguous
 	}
 	return d, err
+}
+
+// whyNotReplayed tells why a conflict is the change's answer, or "" where the change can be applied to a newer revision.
+func (s *Service) whyNotReplayed(ctx context.Context, c *change) string {
+	return s.bases.WhyNotReplayed(ctx, &c.Search, c.guard.Known(), c.fromBase)
+}
+
+// notReplayed puts the reason why the change isn't replayed into its outcome, unless the base has a reason of its own.
+func (c *change) notReplayed(reason string) {
+	if reason != base.ReasonRule && c.Base.Reason == session.ReasonNone {
+		c.Outcome.Reason = reason
+	}
 }
 
 // conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.

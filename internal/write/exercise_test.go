@@ -124,6 +124,30 @@ func TestAToyIntentByAToyCarrierLosesNothing(t *testing.T) {
 	}
 }
 
+// A change that needs no base is made again after a conflict, though nothing is known of what its client has seen.
+func TestAToyIntentIsMadeAgainAfterAConflict(t *testing.T) {
+	w := newWorld(t, "")
+	w.s.carrier = interrupted{w.s.carrier, sync.OnceFunc(func() { w.put("1", `{"log":"direct\n"}`) })}
+	w.put("1", `{"log":""}`)
+	if err := w.appendLine("mine"); err != nil {
+		t.Fatal(err)
+	}
+	if got := gjson.Get(w.stored("1"), "log").Str; got != "direct\nmine\n" {
+		t.Errorf("stored: %q", got)
+	}
+}
+
+// interrupted has something happen before each load is carried.
+type interrupted struct {
+	carrier
+	before func()
+}
+
+func (i interrupted) carry(ctx context.Context, l *load) (*upstream.Response, error) {
+	i.before()
+	return i.carrier.carry(ctx, l)
+}
+
 // appendLine adds a line as the Service's perform would for a request that asks for it.
 func (w *world) appendLine(line string) error {
 	var op api.Op

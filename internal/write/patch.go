@@ -25,7 +25,7 @@ import (
 // The answer carries the numbers of the stored revision, like the answer to an _update. It has an ETag only if the client has seen the
 // whole document.
 func (c *change) asPatch(p *patch.Request) {
-	c.patch, c.JSON, c.Plain = p, true, patch.AnsweredInJSON(c.Op, c.Fields)
+	c.patch, c.fromBase, c.JSON, c.Plain = p, false, true, patch.AnsweredInJSON(c.Op, c.Fields)
 	c.intents.Patch, p.Source, p.OnlyNew = p, &c.intents, c.OnlyNew
 	c.out.AsDocument(p.Media, patch.Params...)
 	if p.Guard.Known() {

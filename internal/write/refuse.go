@@ -13,7 +13,6 @@ import (
 	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
-	"optimist/internal/session"
 	"optimist/internal/upstream"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
@@ -51,9 +50,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unfit *intent.ApplyError
 	switch {
 	case errors.As(err, &unreplayed):
-		if unreplayed.reason != base.ReasonRule && c.Base.Reason == session.ReasonNone {
-			c.Outcome.Reason = unreplayed.reason
-		}
+		c.notReplayed(unreplayed.reason)
 	case errors.Is(err, intent.ErrExists):
 		return respond.Exists(c.Doc.Index, c.Doc.ID, a.cur.Version)
 	case errors.Is(err, intent.ErrDeleted):
@@ -85,22 +82,18 @@ func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
 	a.open = nil
 }
 
-// handleError gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. It says nothing
-// of a try before it that may have been applied.
+// handleError gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. See also verdict.
 func (a *attempt) handleError(res *upstream.Response) {
 	a.batch.Forget()
-	defer func() { a.open = nil }()
-	if len(a.open) == 1 && !a.open[0].maybeApplied {
+	if len(a.open) == 1 {
 		a.open[0].setAnswer(a.open[0].room.FromEngine(res))
+		a.open = nil
 		return
 	}
-	for _, c := range a.open {
-		if c.maybeApplied {
-			c.err = fmt.Errorf("%w; a later try was answered with %d", ErrUnknownOutcome, res.Status)
-			continue
-		}
+	a.answerAll(func(c *change) *respond.Answer {
 		c.setAnswer(respond.CopyEngine(res))
-	}
+		return c.answer
+	})
 	res.Release()
 }
 

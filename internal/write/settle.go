@@ -298,9 +298,14 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
-// verdict is the change's error. A refusal says nothing of a try before it that may have been applied.
+// saysNothing reports whether the change's answer is a refusal of one try, and an earlier try may have been applied.
+func (c *change) saysNothing() bool {
+	return c.maybeApplied && c.answer != nil && c.answer.Status >= 300
+}
+
+// verdict is the change's error.
 func (c *change) verdict() error {
-	if c.err == nil && c.maybeApplied && c.answer != nil && c.answer.Status >= 300 {
+	if c.err == nil && c.saysNothing() {
 		status := c.answer.Status
 		c.answer.Release()
 		c.answer = nil
@@ -333,7 +338,7 @@ func (s *Service) reportCollision(c *change) {
 	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Setter: c.Rule,
 		Outcome: c.Outcome.Kind.String(), Network: c.Caller.Client.Network}
 	switch {
-	case c.answer == nil:
+	case c.answer == nil, c.saysNothing():
 		l.Outcome = "failed"
 	case c.answer.Status == http.StatusConflict:
 		l.Outcome = "refused"

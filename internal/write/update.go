@@ -39,26 +39,22 @@ func (s *Service) update(ctx context.Context, c *change) error {
 		return journal.ForEngine()
 	case piped:
 		c.Outcome.Reason = outcome.ReasonPipeline
-		return s.updateUnseen(ctx, c, true)
+		return s.updateByEngine(ctx, c)
 	case c.req.Journal != nil:
 		return s.updateJournalled(ctx, c)
 	}
 	if taken, err := s.updateSeen(ctx, c); taken || err != nil {
 		return err
 	}
-	return s.updateUnseen(ctx, c, false)
+	return s.updateUnseen(ctx, c)
 }
 
 // updateUnseen is update for a client that hasn't seen the document.
-func (s *Service) updateUnseen(ctx context.Context, c *change, piped bool) error {
-	if !piped && c.makesUpdates() {
+func (s *Service) updateUnseen(ctx context.Context, c *change) error {
+	if c.makesUpdates() {
 		if taken, err := s.updateHere(ctx, c); taken || err != nil {
 			return err
 		}
-	}
-	c.Outcome.Untransformed = c.Rule.Transform != nil
-	if s.gate.Enforces(c.Rule) {
-		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
 	}
 	return s.updateByEngine(ctx, c)
 }
@@ -78,6 +74,10 @@ func (s *Service) pipesUpsert(ctx context.Context, c *change) (piped bool, err e
 
 // updateByEngine sends an _update for the engine to merge.
 func (s *Service) updateByEngine(ctx context.Context, c *change) error {
+	c.Outcome.Untransformed = c.Rule.Transform != nil
+	if s.gate.Enforces(c.Rule) {
+		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
+	}
 	if c.Rule.HasStrategies {
 		s.events.StrategiesUnused.Call(c.Rule.Name)
 	}
