@@ -3,6 +3,7 @@ package session
 import (
 	"hash/maphash"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/indexstate"
 	"optimist/internal/repeat"
@@ -154,8 +155,8 @@ func (b *Base) Release() {
 func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
 	var l *leftRead
 	c := &b.claim
-	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.reads() || c.series != nil) {
-		l = &leftRead{store: c.store, key: c.key, Sight: c.Sight, read: c.reads(), series: c.series.leaveToEngine()}
+	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.took == choice.TakeRead || c.series != nil) {
+		l = &leftRead{store: c.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
 		if l.series != nil && c.sent != nil && !c.sentPart {
 			l.made, _ = makes(c.sent) // nil: the numbers are a guard all the same
 		}

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"optimist/internal/choice"
 	"optimist/internal/viewcache"
 )
 
@@ -219,7 +220,7 @@ func (w *repeatWorld) try(t *rapid.T, x *repeatTry) {
 	switch {
 	case b.Kind != KindRead && b.Kind != KindView:
 		t.Fatalf("%s has the base %v (%v)", x.change, b.Kind, b.Reason)
-	case b.claim.again:
+	case b.claim.took == choice.TakeSent:
 		w.seen.again++
 	case handed:
 		w.seen.inherited++
@@ -322,7 +323,7 @@ func (w *repeatWorld) lose(t *rapid.T, x *repeatTry) {
 	if ok {
 		w.late = append(w.late, lateWrite{guard, after})
 	}
-	if x.base.claim.again { // it changes nothing: see change.giveBack
+	if x.base.claim.took == choice.TakeSent { // it changes nothing: see change.giveBack
 		x.base.Release()
 	} else {
 		x.base.Doubt()

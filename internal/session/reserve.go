@@ -19,7 +19,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	b.Guessed = t.isGuess(e, d)
 	c := &b.claim
 	t.claim(e, d, c)
-	if !c.Numbers.Known() && !c.again {
+	if !c.Numbers.Known() && c.took != choice.TakeSent {
 		c.kind = KindAbsent
 	}
 	t.fillBase(b)
@@ -86,7 +86,7 @@ func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 
 // claim fills in the claim of the base that d says.
 func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
-	switch d.Action {
+	switch c.took = d.Action; d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
 		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
@@ -95,16 +95,16 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 			t.after.claim(e, c)
 			return
 		}
-		c.kind, c.reservesView = KindView, true
+		c.kind = KindView
 		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
 	case choice.TakePast:
 		p := &e.Past[d.Read]
-		if c.kind, c.fromHistory = KindRead, true; p.Written {
+		if c.kind = KindRead; p.Written {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
 	case choice.TakeSent: // the view is what the write sends, so that its change doesn't count twice; the caller reads the stored document
-		c.kind, c.sent, c.again, c.sentPart = KindView, bytes.Clone(t.Sent), true, t.Part
+		c.kind, c.sent, c.sentPart = KindView, bytes.Clone(t.Sent), t.Part
 		c.Numbers = t.lastSent(e)
 	case choice.TakeExplicit:
 		c.kind, c.Numbers = KindExplicit, t.Explicit
@@ -140,7 +140,7 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		if t.after == nil && t.guesses() && !d.Doubtful {
 			e.Repeats.Missed = repeat.Missed{}
 		}
-		if c.reservesView {
+		if c.took == choice.TakeView {
 			t.sh.RetireView(e)
 		}
 	}

@@ -124,6 +124,7 @@ func (l *left) choiceInput() choice.Input {
 // claim fills in the claim of what the write before has left. It is the session's view, unless another write has taken that meanwhile.
 func (l *left) claim(e *viewcache.Entry, c *claim) {
 	c.kind, c.View, c.sent, c.stored = KindView, l.View, l.sent, l.stored
-	c.reservesView = e != nil && e.View.Set && e.View.Order == l.Order
-	c.fromHistory = !c.reservesView
+	if e == nil || !e.View.Set || e.View.Order != l.Order {
+		c.took = choice.TakePast
+	}
 }

@@ -51,7 +51,7 @@ func (sh *shard) endPending(c *claim) *repeat.Attempt {
 // handOver reserves the base of a first try for its repeat r. c is the claim that the first try gives back. The claim stays in flight until
 // r takes it, so that no other write takes the base or misses it.
 func (sh *shard) handOver(c claim, r *repeat.Attempt) {
-	if c.again {
+	if c.took == choice.TakeSent {
 		r.Replace(c.first, c.Numbers)
 		return
 	}
@@ -71,9 +71,9 @@ func (sh *shard) takeInheritance(a *repeat.Attempt) *claim {
 
 // release ends a reservation and gives back what was reserved.
 func (sh *shard) release(c *claim, gone Epoch, now int64) {
-	k, waited, reserved := c.key, sh.endPending(c), c.reservesView || c.reads() || c.fromHistory && c.outcomeUnknown
+	k, waited, reserved := c.key, sh.endPending(c), c.reserves() || c.took == choice.TakePast && c.outcomeUnknown
 	sh.Get(k, gone, now)
-	if waited != nil && (c.again || reserved) {
+	if waited != nil && (c.took == choice.TakeSent || reserved) {
 		sh.handOver(*c, waited)
 		return
 	}
@@ -99,10 +99,10 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 // has read since.
 func (sh *shard) putBack(e *viewcache.Entry, c *claim) {
 	switch {
-	case !c.reservesView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
+	case c.took != choice.TakeView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):
 		sh.Memory.GiveBack(e, c.Sight, c.sent, c.trace, c.spent)
 		e.MadeBy(c.program, c.Numbers)
-	case c.reservesView && e.NewestView <= c.Order:
+	case c.took == choice.TakeView && e.NewestView <= c.Order:
 		sh.See(e, c.View, c.stored, c.sent)
 	}
 	if a := c.attempt; c.outcomeUnknown && a != nil {

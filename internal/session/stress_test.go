@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/indexstate"
@@ -48,7 +49,7 @@ func TestNoReadServesTwoWrites(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if b.Kind != KindRead || b.claim.fromHistory { // what was used up may be a base again, as a guess
+				if b.Kind != KindRead || b.claim.took == choice.TakePast { // what was used up may be a base again, as a guess
 					b.Commit(Ack{Stored: rev(1000, `{"n":1}`), Sent: []byte(`{"n":1}`), Created: true})
 					continue
 				}
