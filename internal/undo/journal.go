@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -100,11 +101,9 @@ func (s *Store) Journals(ctx context.Context, by share.Client, tokens []int64) (
 	all := Journals{}
 	var unknown []int64
 	for _, token := range tokens {
-		if known, ok := s.journals.Load(token); ok {
-			if j := known.(*Journal); j.fresh(s.o.Now(), stale) { //nolint:forcetypeassert // nothing else is in it
-				all[token] = found{journal: j}
-				continue
-			}
+		if j := s.known(token); j != nil && j.fresh(s.o.Now(), stale) {
+			all[token] = found{journal: j}
+			continue
 		}
 		unknown = append(unknown, token)
 	}
@@ -125,9 +124,26 @@ func (s *Store) Journals(ctx context.Context, by share.Client, tokens []int64) (
 	return all, nil
 }
 
+// known is what this process knows of the journal of a token; nil: nothing.
+func (s *Store) known(token int64) *Journal {
+	j, _ := s.journals.Load(token)
+	one, _ := j.(*Journal) // nothing else is in it
+	return one
+}
+
+// distinct are the journals that this process knows, each once.
+func (s *Store) distinct() iter.Seq[*Journal] {
+	return func(yield func(*Journal) bool) {
+		s.journals.Range(func(token, known any) bool {
+			j, ok := known.(*Journal)
+			return !ok || j.token != token || yield(j) // a journal of several leases is there by each of their tokens
+		})
+	}
+}
+
 // journal is that of a token, by the records that were read.
 func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head) (*Journal, error) {
-	_, wasKnown := s.journals.Load(token)
+	wasKnown := s.known(token) != nil
 	h, of := heads[token], token
 	if h != nil && h.Kind == kindMember {
 		of = h.Journal
@@ -143,7 +159,7 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 		return nil, ErrEnded
 	}
 	// The new holder may repeat writes that were undone: so this process must forget the journals that have ended.
-	if _, ofKnown := s.journals.Load(of); !ofKnown {
+	if s.known(of) == nil {
 		if err := s.forgetEnded(ctx, func(o *Journal) bool { return o.doc == h.Doc && o.token != of }); err != nil {
 			return nil, err
 		}
@@ -172,11 +188,10 @@ func (s *Store) settled(token int64, h *head) {
 
 // tellUndone calls Options.Undone for each document that was written through this process under a journal.
 func (s *Store) tellUndone(token int64) {
-	known, ok := s.journals.Load(token)
-	if !ok || s.o.Undone == nil {
+	j := s.known(token)
+	if j == nil || s.o.Undone == nil {
 		return
 	}
-	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	wrote := j.wrote
 	j.wrote = nil
@@ -188,11 +203,11 @@ func (s *Store) tellUndone(token int64) {
 
 // forget removes what this process knows of a journal.
 func (s *Store) forget(token int64) {
-	known, ok := s.journals.LoadAndDelete(token)
+	known, _ := s.journals.LoadAndDelete(token)
+	j, ok := known.(*Journal)
 	if !ok {
 		return
 	}
-	j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = true

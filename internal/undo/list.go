@@ -3,16 +3,10 @@ package undo
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/elastic/go-elasticsearch/v8/esapi"
-
 	"optimist/internal/doc"
-	"optimist/internal/es"
 )
 
 // State is how far a journal has come, as it is listed.
@@ -72,31 +66,20 @@ func (s *Store) List(ctx context.Context, after int64, size int) (page []Listed,
 }
 
 func (s *Store) list(ctx context.Context, which string, after int64, size int) (page []Listed, next int64, err error) {
-	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
-		`"_source":{"excludes":["plan"]},"query":{"bool":{"filter":[%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, size, which, after)
-	a, err := s.own.Ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
-	switch {
-	case err != nil:
+	found, err := s.search(ctx, `"_source":{"excludes":["plan"]},`, which, after, size)
+	if err != nil {
 		return nil, -1, err
-	case a.Status == http.StatusNotFound:
-		return nil, -1, nil
-	case a.Status != http.StatusOK:
-		return nil, -1, s.own.Failure(a)
 	}
-	hits := 0
-	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
-		it := es.ParseItem(hit)
-		hits++
-		after = it.SeqNo
+	for i := range found {
 		h := &head{}
-		if json.Unmarshal(it.Source, h) == nil && h.Kind == kindHead && (h.State != undone || len(h.Left) > 0) {
+		if json.Unmarshal(found[i].Source, h) == nil && (h.State != undone || len(h.Left) > 0) {
 			page = append(page, h.listed())
 		}
 	}
-	if hits < size {
-		after = -1
+	if len(found) < size {
+		return page, -1, nil
 	}
-	return page, after, nil
+	return page, found[len(found)-1].SeqNo, nil
 }
 
 // Of lists the journals of one lock as List does, the oldest lease first. Those that aren't settled are as they are now. Errors: ErrStore.
@@ -169,8 +152,7 @@ func (s *Store) Entries(ctx context.Context, token int64, behind, most int, imag
 	if err != nil {
 		return nil, err
 	}
-	journal, _ := s.journals.Load(token)
-	state := h.states(append(slices.Clone(pages), heard(journal)))
+	state := h.states(append(slices.Clone(pages), s.known(token).heard()))
 	e := &Entries{}
 	for i, p := range pages {
 		e.Bytes = p.Bytes

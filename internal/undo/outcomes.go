@@ -67,13 +67,10 @@ func (s *Store) flush(ctx context.Context, which func(*Journal) bool) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	seen := map[*Journal]bool{}
-	s.journals.Range(func(_, known any) bool {
-		j := known.(*Journal) //nolint:forcetypeassert // nothing else is in it
-		if seen[j] || !which(j) {
-			return true
+	for j := range s.distinct() {
+		if !which(j) {
+			continue
 		}
-		seen[j] = true
 		all.Go(func() {
 			if err := j.store(ctx); err != nil && !errors.Is(err, ErrEnded) {
 				mu.Lock()
@@ -81,8 +78,7 @@ func (s *Store) flush(ctx context.Context, which func(*Journal) bool) error {
 				errs = append(errs, err)
 			}
 		})
-		return true
-	})
+	}
 	all.Wait()
 	return errors.Join(errs...)
 }

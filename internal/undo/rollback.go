@@ -115,12 +115,12 @@ type undoing struct {
 }
 
 func (u *undoing) all(ctx context.Context) error {
-	known, _ := u.s.journals.Load(u.h.Token) // before the end is there: whoever meets that forgets the journal
+	known := u.s.known(u.h.Token) // before the end is there: whoever meets that forgets the journal
 	pages, err := u.s.fence(ctx, u.h.Token)
 	if err != nil {
 		return err
 	}
-	u.fenced, u.docs = u.s.o.Now(), collect(append(slices.Clone(pages), heard(known)))
+	u.fenced, u.docs = u.s.o.Now(), collect(append(slices.Clone(pages), known.heard()))
 	begin := u.h.Batch
 	if begin == 0 {
 		u.h.Plan = nil
@@ -193,11 +193,10 @@ func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
 	}
 }
 
-// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet. known is what it knows of the journal. A
-// page under way may not be stored any more.
-func heard(known any) *page {
-	j, ok := known.(*Journal)
-	if !ok {
+// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet. A page under way may not be stored any
+// more. j may be nil.
+func (j *Journal) heard() *page {
+	if j == nil {
 		return &page{}
 	}
 	j.mu.Lock()

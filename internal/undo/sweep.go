@@ -56,11 +56,24 @@ func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// find searches journals' records behind the one with that sequence number, the oldest first. There are none where there is no index. What
-// it finds may be a second old, and so decides nothing.
-func (s *Store) find(ctx context.Context, which string, after int64) ([]*head, error) {
-	body := fmt.Sprintf(`{"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
-		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, atOnce, kindHead, which, after)
+// find is search for journals' records that are read whole.
+func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, err error) {
+	found, err := s.search(ctx, "", which, after, atOnce)
+	for i := range found {
+		h := &head{numbers: found[i].Numbers}
+		if err := json.Unmarshal(found[i].Source, h); err != nil {
+			return all, fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
+		}
+		all = append(all, h)
+	}
+	return all, err
+}
+
+// search finds journals' records behind the one with that sequence number, the oldest first: size of them at most. There are none where
+// there is no index. What it finds may be a second old, and so decides nothing. more is further members of the search's body.
+func (s *Store) search(ctx context.Context, more, which string, after int64, size int) (found []es.Item, err error) {
+	body := fmt.Sprintf(`{%s"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
+		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, more, size, kindHead, which, after)
 	a, err := s.own.Ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
 	switch {
 	case err != nil:
@@ -70,17 +83,10 @@ func (s *Store) find(ctx context.Context, which string, after int64) ([]*head, e
 	case a.Status != http.StatusOK:
 		return nil, s.own.Failure(a)
 	}
-	var all []*head
 	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
-		it := es.ParseItem(hit)
-		h := &head{}
-		if err := json.Unmarshal(it.Source, h); err != nil {
-			return all, fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
-		}
-		h.numbers = it.Numbers
-		all = append(all, h)
+		found = append(found, es.ParseItem(hit))
 	}
-	return all, nil
+	return found, nil
 }
 
 // isIdle reports whether nothing was noted in a journal for a while.
@@ -92,12 +98,11 @@ const idle = 5 * time.Second
 // forgetEnded removes what this process knows of journals that have ended through another one: of those that are to be looked at.
 func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) error {
 	var some []int64
-	s.journals.Range(func(token, known any) bool {
-		if j := known.(*Journal); j.token == token && which(j) { //nolint:forcetypeassert // nothing else is in it
+	for j := range s.distinct() {
+		if which(j) {
 			some = append(some, j.token)
 		}
-		return true
-	})
+	}
 	for part := range slices.Chunk(some, pageEntries) {
 		ids := make([]string, len(part))
 		for i, token := range part {
