@@ -29,7 +29,7 @@ import (
 //
 // "Heard" means that the client got the answer, as far as is known.
 //
-// Attempt.Follow and Kept.Find are asked before a base is chosen; Kept.Keep, Inherit and the like are told after the end.
+// Attempt.Follow and History.Find are asked before a base is chosen. The other methods note what has become of a write.
 
 const (
 	// soon is the shortest time after which a client gives up a write. A younger write's client is taken to be there, without asking.
@@ -121,9 +121,6 @@ func (a *Attempt) pending() bool {
 	return a.state == unheard || a.state == inDoubt || a.client != nil || a.repeat != nil
 }
 
-// Inherit ends a's wait for its first try. The first try has failed, and a gets its base.
-func (a *Attempt) Inherit() { a.first = nil }
-
 // Replace makes a the repeat of first. Until now a waited for another repeat of first, and that one has failed. first was acknowledged; if
 // it isn't known (nil), n are the numbers of the revision that it left.
 func (a *Attempt) Replace(first *Attempt, n doc.Numbers) {
@@ -133,8 +130,9 @@ func (a *Attempt) Replace(first *Attempt, n doc.Numbers) {
 	a.first, first.repeat = first, a
 }
 
-// StartAnew ends the wait of a repeat whose first try leaves it no base. The repeat is then a write like any other. a may be nil.
-func (a *Attempt) StartAnew() {
+// Unfollow ends a's wait for its first try. Either a has the base of that now, or that leaves no base: then a is a write like any other. a may
+// be nil.
+func (a *Attempt) Unfollow() {
 	if a != nil {
 		a.first = nil
 	}
@@ -146,19 +144,20 @@ func (a *Attempt) Disown(now int64) {
 	a.first = nil
 	if first != nil && first.repeat == a {
 		first.repeat = nil
-		first.Repeatable(now)
+		first.RepeatFailed(now)
 	}
 }
 
-// Repeatable is for an acknowledged write whose repeat has failed. A later write of the same bytes may then be its repeat. a may be nil.
-func (a *Attempt) Repeatable(now int64) {
+// RepeatFailed notes that the repeat of an acknowledged write has failed. A later write of the same bytes may then be its repeat. a may be
+// nil.
+func (a *Attempt) RepeatFailed(now int64) {
 	if a != nil && a.state == acknowledged && a.repeat == nil {
 		a.state, a.at = unheard, now
 	}
 }
 
-// Repeated notes that the repeat of a has come. Later writes of the same bytes are no repeats of a.
-func (a *Attempt) Repeated() { a.state, a.client, a.repeat = acknowledged, nil, nil }
+// RepeatCame notes that the repeat of a has come. Later writes of the same bytes are no repeats of a.
+func (a *Attempt) RepeatCame() { a.state, a.client, a.repeat = acknowledged, nil, nil }
 
 // Answer notes that the answer to a is sent. If a's client has left by then, a is unheard.
 func (a *Attempt) Answer(now int64) {

@@ -93,7 +93,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 		return nil, renewed
 	}
 	waited := sh.endPending(c)
-	waited.StartAnew() // Acknowledge, below, undoes this if it is known what the write left
+	waited.Unfollow() // Acknowledge, below, undoes this if it is known what the write left
 	switch {
 	case c.since < gone:
 		sh.Lose(k, c.network, ReasonIndex)

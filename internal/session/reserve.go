@@ -121,9 +121,9 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		e.Repeats.Drop(t.inDoubt)
 	}
 	if t.first != nil && !d.Doubtful { // a write has only one repeat
-		t.attempt.Inherit()
+		t.attempt.Unfollow()
 		c.first = t.first
-		t.first.Repeated()
+		t.first.RepeatCame()
 	}
 	switch d.Action {
 	case choice.TakeRead:

@@ -55,7 +55,7 @@ func (sh *shard) handOver(c claim, r *repeat.Attempt) {
 		r.Replace(c.first, c.Numbers)
 		return
 	}
-	r.Inherit()
+	r.Unfollow()
 	c.attempt, sh.inheritances[r] = r, &c
 	sh.startPending(&c)
 }
@@ -77,8 +77,8 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 		sh.handOver(*c, waited)
 		return
 	}
-	waited.StartAnew()
-	c.first.Repeatable(now)
+	waited.Unfollow()
+	c.first.RepeatFailed(now)
 	switch {
 	case reserved && c.since < gone:
 		sh.Lose(k, c.network, ReasonIndex)
