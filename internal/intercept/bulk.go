@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
@@ -23,39 +22,43 @@ import (
 	"optimist/proxy"
 )
 
-// many deals with a bulk. Each of its items may be of an index that a rule takes, whatever its path names: the path only stands for the
+// bulk deals with a bulk. Each of its items may be of an index that a rule takes, whatever its path names: the path only stands for the
 // items that name none. The answer says what was done: whoever counts on a rule must not have to guess.
-func (i *Interceptor) many(r *request) bool {
+func (i *Interceptor) bulk(r *request) bool {
 	t := i.guarding()
 	if t.rules == nil && r.journal == nil {
-		return i.passMany(r, nil)
+		return i.pass(r, nil)
 	}
 	if r.Index() != "" {
 		if of, err := i.takersOf(r, r.Index()); err == nil && of.rules == nil && r.journal == nil && i.isOfItsPath(r) {
-			return i.passMany(r, nil)
+			return i.pass(r, nil)
 		} else if of.rules != nil {
 			t = of
 		}
 	}
-	reason := i.bulkReason(r)
-	var of []bulk.Name
-	if reason == "" {
-		done, why, names := i.bulk(r)
-		if done {
+	left := asIs{reason: i.bulkReason(r)}
+	if left.reason == "" {
+		var done bool
+		if done, left = i.guardItems(r); done {
 			return true
 		}
-		reason, of = why, names
 	}
 	switch {
 	case r.journal != nil:
-		fail(r, unguarded("this bulk can't be read, or is of no index with a rule"))
+		fail(r, cantUndo("this bulk can't be read, or is of no index with a rule"))
 		return true
-	case reason == untaken:
-		return i.passBulk(r, nil, of)
-	case reason != "" && reason != outcome.ReasonBulk && i.barredBulk(r, reason):
+	case left.reason == untaken:
+		return i.pass(r, nil)
+	case left.reason != "" && left.reason != outcome.ReasonBulk && i.barredBulk(r, left.reason):
 		return true
 	}
-	return i.passBulk(r, []wire.Field{i.passedField(r, t.spokesman(), reason)}, of)
+	return i.passBulk(r, []wire.Field{i.passedField(r, t.spokesman(), left.reason)}, left.of)
+}
+
+// asIs is a bulk that is to be forwarded as it is.
+type asIs struct {
+	reason string      // why optimist deals with none of its items; empty: a rule takes some, and there is nothing to do for it
+	of     []bulk.Name // all items' names, as far as they are known and somebody may need them
 }
 
 // untaken says, in place of a reason, that no rule takes any item of a bulk: then nothing is said of it.
@@ -91,9 +94,9 @@ func (i *Interceptor) bulkReason(r *request) string {
 	return ""
 }
 
-// bulk guards the items of a bulk. done is false where there is nothing to guard, or where it can't be: then reason says why, and the
-// request is still to be forwarded.
-func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name) {
+// guardItems guards the items of a bulk. done is false where there is nothing to guard, or where it can't be: then the bulk is still to be
+// forwarded.
+func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	began := time.Now()
 	body, _, err := r.Plain(i.MaxBody)
 	taken := budget.Of(r.Context())
@@ -102,15 +105,15 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	}
 	switch {
 	case errors.Is(err, proxy.ErrTooLarge), errors.Is(err, budget.ErrTooMuch):
-		return i.stream(r)
+		return i.guardStream(r)
 	case err != nil:
 		r.Fail(err)
-		return true, "", nil
+		return true, left
 	}
 	d, reason := i.defaults(r)
 	if reason != "" {
-		of, _ = bulk.Names(body, d)
-		return false, reason, of
+		names, _ := bulk.Names(body, d)
+		return false, asIs{reason, names}
 	}
 	b := i.newItems(r)
 	b.findJournals(tokensIn(body, d))
@@ -121,23 +124,23 @@ func (i *Interceptor) bulk(r *request) (done bool, reason string, of []bulk.Name
 	}
 	switch {
 	case err != nil:
-		of, _ = bulk.Names(body, d)
-		return false, outcome.ReasonFormat, of // the engine says what is wrong with it
+		names, _ := bulk.Names(body, d)
+		return false, asIs{outcome.ReasonFormat, names} // the engine says what is wrong with it
 	case !l.found:
-		return false, l.reason, l.of
+		return false, l.asIs
 	}
 	b.choose()
 	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {
 	case errors.Is(err, budget.ErrTooMuch):
-		return i.stream(r)
+		return i.guardStream(r)
 	case err != nil:
 		r.Fail(err)
-		return true, "", nil
+		return true, left
 	}
 	b.run()
 	b.answer(began)
 	b.leaveRoom()
-	return true, "", nil
+	return true, left
 }
 
 // tokensIn are the tokens that the items of a bulk name. The items of most bulks name none: that costs a look for a word, which JSON may
@@ -163,12 +166,7 @@ const (
 	roomOfGuarded = 12 << 10
 )
 
-// passMany forwards the request as it is, but for stamps.
-func (i *Interceptor) passMany(r *request, fields []wire.Field) bool {
-	return i.passBulk(r, fields, nil)
-}
-
-// passBulk is passMany for a bulk whose items have been read.
+// passBulk is pass for a bulk that a rule takes. of are its items, as far as they are known.
 func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) bool {
 	s, err := i.withoutStamps(r)
 	if err != nil {
@@ -176,7 +174,7 @@ func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) 
 		return true
 	}
 	var capture *watch.Capture
-	if c := r.Client(); c.Known && fields != nil && r.Op().Kind == api.Bulk {
+	if r.Client().Known {
 		epoch := i.Sessions.Epoch()
 		capture = watch.NewCapture(budget.Of(r.Context()), bulkLimit)
 		capture.Whole = func() { i.noteBulk(r, capture, of, epoch) }

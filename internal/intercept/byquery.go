@@ -41,7 +41,7 @@ func (i *Interceptor) changesUnknown(r *request) (over func()) {
 // reindex forwards a request that copies what a query finds into another index. The engine writes the documents there by itself.
 func (i *Interceptor) reindex(r *request) {
 	defer i.changesUnknown(r)()
-	i.unguarded(r, outcome.ReasonByQuery, func() (takers, error) {
+	i.writeByEngine(r, outcome.ReasonByQuery, func() (takers, error) {
 		body, _, err := r.Plain(i.MaxBody)
 		if err != nil || !jsontext.Valid(body) || !utf8.Valid(body) {
 			return i.guarding(), nil // nobody knows which index it is: the engines take C1 A5 for an e
@@ -54,13 +54,13 @@ func (i *Interceptor) reindex(r *request) {
 func (i *Interceptor) changeByQuery(r *request) {
 	defer i.changesUnknown(r)()
 	find := func() (takers, error) { return i.takersOfAny(r, r.Op().Index) }
-	i.unguarded(r, outcome.ReasonByQuery, find, func(t *takers) bool { return i.byQuery(r, t) })
+	i.writeByEngine(r, outcome.ReasonByQuery, find, func(t *takers) bool { return i.byQuery(r, t) })
 }
 
-// unguarded deals with a request whose documents only the engine knows. It is refused if it may write to an index where locks are enforced.
-// If rules take all of it, carryOut has it done (nil: nobody does). Else it is forwarded as it is. If a rule takes any of its writes, the
-// answer says so, with the reason.
-func (i *Interceptor) unguarded(r *request, reason string, find func() (takers, error), carryOut func(t *takers) bool) {
+// writeByEngine deals with a request whose documents only the engine knows. If the request may write to an index where locks are enforced,
+// it is refused. If rules take all of it, carryOut has it done (nil: nobody does). Else it is forwarded as it is. If a rule takes any of its
+// writes, the answer says so, with the reason.
+func (i *Interceptor) writeByEngine(r *request, reason string, find func() (takers, error), carryOut func(t *takers) bool) {
 	var fields []wire.Field
 	t := i.guarding()
 	if t.rules != nil {
@@ -82,7 +82,7 @@ func (i *Interceptor) unguarded(r *request, reason string, find func() (takers, 
 	case t.rules != nil:
 		fields = []wire.Field{i.passedField(r, t.spokesman(), reason)}
 	}
-	if !i.passMany(r, fields) {
+	if !i.pass(r, fields) {
 		r.Pass(proxy.ForwardOptions{})
 	}
 }

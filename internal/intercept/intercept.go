@@ -30,7 +30,7 @@ func (i *Interceptor) dispatch(r *request) bool {
 	}
 	switch op := r.Op(); {
 	case op.Kind == api.Other && op.Ambiguous && !reads(r.Head().Method):
-		i.unguarded(r, outcome.ReasonUnasked, func() (takers, error) { return i.guarding(), nil }, nil)
+		i.writeByEngine(r, outcome.ReasonUnasked, func() (takers, error) { return i.guarding(), nil }, nil)
 		return true
 	case op.Kind == api.IndexAdmin:
 		i.changeIndices(r)
@@ -49,7 +49,7 @@ func (i *Interceptor) dispatch(r *request) bool {
 	case op.Kind.Read(), op.Kind == api.Other:
 		return r.reading.Serve(i.watcher, &r.Request)
 	case op.Kind == api.Bulk:
-		return i.many(r)
+		return i.bulk(r)
 	case op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery:
 		i.changeByQuery(r)
 		return true

@@ -29,9 +29,8 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 
 // looked is what look has found.
 type looked struct {
-	found  bool        // an item that has to be dealt with here
-	reason string      // why none has; empty: a rule takes some, and there is nothing to do for it
-	of     []bulk.Name // all items' names, of a client of whom something may be known
+	found bool // an item that has to be dealt with here
+	asIs       // if there is none
 }
 
 // look goes through the items until it finds one that has to be dealt with here. It keeps none of them: most bulks have no such item, and

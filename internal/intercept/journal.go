@@ -33,11 +33,11 @@ func (r *request) takeJournal(i *Interceptor) (refused bool) {
 	case j == nil:
 		return false
 	case i.Rules.Mode() != rule.Guard:
-		err = unguarded("optimist's mode is " + i.Rules.Mode().String())
+		err = cantUndo("optimist's mode is " + i.Rules.Mode().String())
 	case op.Kind == api.UpdateByQuery, op.Kind == api.DeleteByQuery, op.Kind == api.Reindex:
-		err = unguarded("the engine changes what a query finds by itself; search for the documents, and send them as a bulk")
+		err = cantUndo("the engine changes what a query finds by itself; search for the documents, and send them as a bulk")
 	case op.Kind == api.IndexAuto:
-		err = unguarded("this one names no document; give it an id")
+		err = cantUndo("this one names no document; give it an id")
 	default:
 		return false
 	}
@@ -76,8 +76,8 @@ func (i *Interceptor) journalsOf(ctx context.Context, r *request, tokens fencing
 	return i.Journals(ctx, r.Place(), tokens)
 }
 
-// unguarded is the refusal of a write that can't be undone.
-func unguarded(why string) error { return failure(&undo.RefusedError{Why: why}) }
+// cantUndo is the refusal of a write that can't be undone, under a lock with undo.
+func cantUndo(why string) error { return failure(&undo.RefusedError{Why: why}) }
 
 // noRule is why a write isn't guarded that no rule takes.
 const noRule = "no rule guards this one"
@@ -86,13 +86,13 @@ const noRule = "no rule guards this one"
 func (b *items) forJournal(it *item) {
 	switch {
 	case b.i.Rules.Effective(it.rule) != rule.Guard:
-		it.err = unguarded(noRule)
+		it.err = cantUndo(noRule)
 	case it.rule.Bulk == rule.BulkRefuse:
 		it.err = refusedBy(it.rule)
 	case it.Kind == api.IndexAuto:
-		it.err = unguarded("this one names no document; give it an id")
+		it.err = cantUndo("this one names no document; give it an id")
 	case it.Odd:
-		it.err = unguarded("it has something that only the engine knows")
+		it.err = cantUndo("it has something that only the engine knows")
 	default:
 		it.PassRejected, it.guarded, it.named.guarded = it.rule.PassRejected, true, true
 	}

@@ -70,19 +70,19 @@ const (
 // errLarge reports an item that is larger than what may be held.
 var errLarge = errors.New("an item of the bulk is too large to be held")
 
-// stream guards the items of a bulk that can't be held as a whole. done is false where nothing of it has been sent, and it can't be
+// guardStream guards the items of a bulk that can't be held as a whole. done is false where nothing of it has been sent, and it can't be
 // guarded.
-func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Name) {
+func (i *Interceptor) guardStream(r *request) (done bool, left asIs) {
 	d, why := i.defaults(r)
 	if why != "" {
-		return false, why, nil
+		return false, asIs{reason: why}
 	}
 	switch err := budget.Of(r.Context()).Take(roomOfStream * i.MaxBody); {
 	case errors.Is(err, budget.ErrTooMuch):
-		return false, outcome.ReasonTooLarge, nil
+		return false, asIs{reason: outcome.ReasonTooLarge}
 	case err != nil:
 		r.Fail(err)
-		return true, "", nil
+		return true, left
 	}
 	in := &pieces{r: r, keeps: true, keep: keptOfStream*i.MaxBody + keptAhead}
 	s := &stream{i: i, r: r, d: d, in: in, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
@@ -95,10 +95,10 @@ func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Na
 	switch {
 	case in.keeps && errors.Is(err, bulk.ErrUnreadable):
 		r.GiveBack()
-		return false, outcome.ReasonFormat, nil
+		return false, asIs{reason: outcome.ReasonFormat}
 	case in.keeps && err == nil: // it has no items
 		r.GiveBack()
-		return false, "", nil
+		return false, left
 	case in.keeps:
 		r.Fail(err)
 	case err != nil:
@@ -106,7 +106,7 @@ func (i *Interceptor) stream(r *request) (done bool, reason string, of []bulk.Na
 	default:
 		s.answer()
 	}
-	return true, "", nil
+	return true, left
 }
 
 // run writes all windows.
@@ -326,7 +326,7 @@ func (s *stream) large() error {
 	}
 	if x.err == nil {
 		if x.journal, x.err = b.journalOfItem(x); x.journal != nil {
-			x.err = unguarded("it is too large to be held")
+			x.err = cantUndo("it is too large to be held")
 		}
 	}
 	rest := &line{from: s.plain, text: s.text}

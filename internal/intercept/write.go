@@ -21,7 +21,7 @@ import (
 func (i *Interceptor) write(r *request) bool {
 	ru, err := i.taker(r)
 	if err == nil && r.journal != nil && i.Rules.Effective(ru) != rule.Guard {
-		err = unguarded(noRule)
+		err = cantUndo(noRule)
 	}
 	if err != nil {
 		fail(r, err)
@@ -78,7 +78,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		r.Fail(unguardable(ru, reason))
 		return true
 	case reason != "" && r.journal != nil:
-		fail(r, unguarded("it can't be guarded ("+reason+")"))
+		fail(r, cantUndo("it can't be guarded ("+reason+")"))
 		return true
 	case reason != "":
 		return i.pass(r, []wire.Field{i.passedField(r, ru, reason)})

@@ -130,8 +130,8 @@ func (a *Attempt) Replace(first *Attempt, n doc.Numbers) {
 	a.first, first.repeat = first, a
 }
 
-// Unfollow ends a's wait for its first try. Either a has the base of that now, or that leaves no base: then a is a write like any other. a may
-// be nil.
+// Unfollow ends a's wait for its first try. Either a has the base of that now, or that leaves no base, and a is a write like any other.
+// a may be nil.
 func (a *Attempt) Unfollow() {
 	if a != nil {
 		a.first = nil
