@@ -70,13 +70,13 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 		case v.admits, w.Dry && v.promised != nil:
 			return nil, 0
 		case w.Dry:
-			return r.refusedWrite(w, a, v)
+			return r.refusedWrite(w, v)
 		case v.promised != nil && again < 2:
 			err = r.handOver(ctx, v)
 		case v.holder != nil && !v.stale && again < 2:
 			err = r.lapseAll(ctx, a) // before a refusal: the store's clock decides which leases have ended
 		default:
-			return r.refusedWrite(w, a, v)
+			return r.refusedWrite(w, v)
 		}
 		if err != nil {
 			return undecided(err)
@@ -260,7 +260,7 @@ func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 }
 
 // refusedWrite is the answer to a write that isn't admitted.
-func (r *Router) refusedWrite(w *Writing, a *admission, v verdict) (*Answer, Refusal) {
+func (r *Router) refusedWrite(w *Writing, v verdict) (*Answer, Refusal) {
 	f := &Failure{Status: http.StatusLocked, Type: TypeLocked, Detail: map[string]any{}}
 	why := Locked
 	if v.stale {

@@ -58,8 +58,8 @@ func (i *Interceptor) changeByQuery(r *request) {
 }
 
 // writeByEngine deals with a request whose documents only the engine knows. If the request may write to an index where locks are enforced,
-// it is refused. If rules take all of it, carryOut has it done (nil: nobody does). Else it is forwarded as it is. If a rule takes any of its
-// writes, the answer says so, with the reason.
+// it is refused. If rules take all of it, carryOut has it done (nil: nobody does). Else it is forwarded as it is. If a rule takes any of
+// its writes, the answer says so, with the reason.
 func (i *Interceptor) writeByEngine(r *request, reason string, find func() (takers, error), carryOut func(t *takers) bool) {
 	var fields []wire.Field
 	t := i.guarding()

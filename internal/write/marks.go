@@ -125,14 +125,14 @@ func (a *attempt) current(c *change) doc.Revision {
 
 // judgeMarks judges the change by the marks of the revision just read. decided says that they tell: then the change has its answer if it
 // was applied, and may be made again if it wasn't.
-func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
+func (a *attempt) judgeMarks(c *change) (decided bool) {
 	if len(c.tries) == 0 || a.cur.Source == nil {
 		return false
 	}
 	doubtful := c.maybeApplied
 	switch at := a.trail.Find(c.tries); {
 	case at >= 0:
-		a.applied(ctx, c, at)
+		a.applied(c, at)
 	case a.trail.Excludes(c.tries):
 		c.tries, c.maybeApplied = nil, false
 		a.doubt.Dispel()
@@ -147,7 +147,7 @@ func (a *attempt) judgeMarks(ctx context.Context, c *change) (decided bool) {
 
 // applied answers a change whose mark stands at a place in the trail of the revision just read: it was applied then, and perhaps others
 // have been since, of which its client has seen nothing.
-func (a *attempt) applied(ctx context.Context, c *change, at int) {
+func (a *attempt) applied(c *change, at int) {
 	c.maybeApplied, c.trailLeft = false, a.trail
 	m := a.trail[at]
 	rev := a.current(c)
@@ -222,7 +222,7 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 		return err
 	})
 	switch {
-	case err != nil, !a.judgeMarks(ctx, c):
+	case err != nil, !a.judgeMarks(c):
 		return lost
 	case c.answer == nil: // another write has taken the place of the revision that its client names
 		c.answer = c.conflict((&intent.MovedError{Guard: c.guardGiven(), Current: a.cur.Numbers}).Error())
@@ -264,7 +264,7 @@ func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error)
 	}
 	c.unmark()
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Guarded, outcome.ReasonFound
-	a.applied(ctx, c, at)
+	a.applied(c, at)
 	s.events.Marked.Call(r.Rule.Name, true)
 	return s.finish(c, nil)
 }
