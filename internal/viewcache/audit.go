@@ -50,15 +50,7 @@ func (m *Memory) Audit(complain Complain) {
 }
 
 func (r *recount) entry(complain Complain, e *Entry) {
-	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
-		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
-	if e.Patterns != nil {
-		c += patternsCost
-	}
-	if e.Since != nil {
-		c += sinceCost
-	}
-	if c != e.charged {
+	if c := e.cost(); c != e.charged {
 		complain("entry charged %d, costs %d", e.charged, c)
 	}
 	r.bytes += e.charged
@@ -68,7 +60,6 @@ func (r *recount) entry(complain Complain, e *Entry) {
 	}
 	r.holders[e.holder] += e.held
 	for i, read := range e.Reads {
-		r.hold(read.Body)
 		if read.Count < 1 || (e.Key.Session.IsNamed() && read.Count != 1) || (i > 0 && read.Order <= e.Reads[i-1].Order) {
 			complain("reads %+v", e.Reads)
 		}
@@ -76,16 +67,7 @@ func (r *recount) entry(complain Complain, e *Entry) {
 			complain("%d reads by known programs, of %d", known, read.Count)
 		}
 	}
-	r.hold(e.View.StoredBody)
-	r.hold(e.View.SentBody)
-	for _, p := range e.Past {
-		r.hold(p.StoredBody)
-		r.hold(p.SentBody)
-	}
-}
-
-func (r *recount) hold(b *Body) {
-	if b != nil {
+	for b := range e.bodies {
 		r.refs[b]++
 	}
 }
@@ -104,24 +86,30 @@ func (r *recount) document(complain Complain, d *Document) {
 // heldBy counts again how many bytes an entry costs its client.
 func heldBy(e *Entry) int64 {
 	n := documentCost + refLen(e.Key.Ref) + e.charged
-	for _, r := range e.Reads {
-		if r.Body != nil {
-			n += r.Body.cost()
-		}
-	}
-	views := []View{e.View}
-	for _, p := range e.Past {
-		views = append(views, p.View)
-	}
-	for _, v := range views {
-		if v.StoredBody != nil {
-			n += v.StoredBody.cost()
-		}
-		if v.SentBody != nil && v.SentBody != v.StoredBody {
-			n += v.SentBody.cost()
-		}
+	for b := range e.bodies {
+		n += b.cost()
 	}
 	return n
+}
+
+// bodies yields the body of each reference that the entry has.
+func (e *Entry) bodies(yield func(*Body) bool) {
+	for _, r := range e.Reads {
+		if r.Body != nil && !yield(r.Body) {
+			return
+		}
+	}
+	all := []*View{&e.View}
+	for i := range e.Past {
+		all = append(all, &e.Past[i].View)
+	}
+	for _, v := range all {
+		for b := range v.bodies {
+			if !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 // auditHolders compares each account with the bytes that its entries and digests take.

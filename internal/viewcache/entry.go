@@ -176,6 +176,13 @@ type View struct {
 	Unread      bool // the write was made by a client that hasn't looked: a job that only writes misses nothing if the view is forgotten
 }
 
+// bodies yields the view's bodies, one or two: what was sent is mostly stored as it is.
+func (v *View) bodies(yield func(*Body) bool) {
+	if (v.StoredBody == nil || yield(v.StoredBody)) && v.SentBody != nil && v.SentBody != v.StoredBody {
+		yield(v.SentBody)
+	}
+}
+
 // Past is a revision of the history.
 type Past struct {
 	View

@@ -24,7 +24,6 @@ const (
 func (m *Memory) RetireRead(e *Entry, i int) {
 	if r := &e.Reads[i]; e.Shared && r.Body != nil {
 		m.Ref(e, r.Body)
-		r.Body.refs++ // see freeBoth
 		v := View{Sight: r.Sight, Set: true, StoredBody: r.Body, SentBody: r.Body}
 		m.retire(e, Past{v, false})
 	}
@@ -42,11 +41,8 @@ func (m *Memory) replaceView(e *Entry) {
 
 func (m *Memory) retireView(e *Entry, keep bool) {
 	if v := &e.View; keep && v.Set && v.SentBody != nil && v.StoredBody != nil {
-		m.Ref(e, v.StoredBody)
-		if v.SentBody == v.StoredBody {
-			v.SentBody.refs++ // see freeBoth
-		} else {
-			m.Ref(e, v.SentBody)
+		for b := range v.bodies {
+			m.Ref(e, b)
 		}
 		m.retire(e, Past{*v, true})
 	}

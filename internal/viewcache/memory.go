@@ -177,8 +177,8 @@ func (m *Memory) DocumentOf(k Key, e *Entry, gone indexstate.Epoch) *Document {
 	return nil
 }
 
-// charge counts the bytes of the entry itself again.
-func (m *Memory) charge(e *Entry) {
+// cost is how many bytes the entry itself takes.
+func (e *Entry) cost() int64 {
 	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
 		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
 	if e.Patterns != nil {
@@ -187,6 +187,12 @@ func (m *Memory) charge(e *Entry) {
 	if e.Since != nil {
 		c += sinceCost
 	}
+	return c
+}
+
+// charge counts the bytes of the entry itself again.
+func (m *Memory) charge(e *Entry) {
+	c := e.cost()
 	if c == e.charged {
 		return
 	}
@@ -244,15 +250,11 @@ func (m *Memory) free(e *Entry, b *Body) {
 	b.doc.Unlist(b)
 }
 
-// freeBoth drops a view's references to its bodies. If both are the same body, they count as one reference for the client, and as two for
-// the body.
+// freeBoth drops a view's references to its bodies.
 func (m *Memory) freeBoth(e *Entry, v *View) {
-	if v.SentBody != nil && v.SentBody == v.StoredBody {
-		v.SentBody.refs--
-		v.SentBody = nil
+	for b := range v.bodies {
+		m.free(e, b)
 	}
-	m.free(e, v.StoredBody)
-	m.free(e, v.SentBody)
 }
 
 func (m *Memory) dropDigest(b *Body) {

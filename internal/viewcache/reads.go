@@ -95,7 +95,6 @@ func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
 	switch {
 	case Same(stored, sent):
 		v.SentBody = v.StoredBody
-		v.SentBody.refs++ // see freeBoth
 	case sent != nil:
 		v.SentBody = m.Own(e, sent)
 	}
