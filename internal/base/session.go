@@ -14,17 +14,17 @@ import (
 // sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part
 // makes of the read, a write under a rule with write_id without the marks.
 func (f *Finder) sessionStore(w *Search) *session.Store {
-	store := f.Sessions.Under(w.Rule.Sums, w.Rule.Keys)
+	c := session.Comparison{Sums: w.Rule.Sums, Keys: w.Rule.Keys}
 	switch {
-	case w.Part == nil && w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
-		return store.Likened(w.Rule.WriteID, w.asIfRead)
-	case w.Part == nil:
-		return store
+	case w.Part != nil:
+		c.Part, c.On = true, func(view []byte) ([]byte, error) {
+			defer w.Room.Cut(w.Room.Mark()) // it is done for one candidate after the other
+			return w.Part.Makes(view)
+		}
+	case w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
+		c.Marks, c.On = w.Rule.WriteID, w.asIfRead
 	}
-	return store.ForPart(func(view []byte) ([]byte, error) {
-		defer w.Room.Cut(w.Room.Mark()) // it is done for one candidate after the other
-		return w.Part.Makes(view)
-	})
+	return f.Sessions.Comparing(c)
 }
 
 // asIfRead is what the client would have sent if it had read view: with the marks of view. So marks make no read more likely than another.

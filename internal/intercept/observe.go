@@ -40,12 +40,14 @@ func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account
 
 // take reserves what the session has seen as the base.
 func (o *observed) take(ctx context.Context) (err error) {
-	sess, store := o.r.Client().Session, o.i.Sessions.Under(o.ru.Sums, o.ru.Keys)
+	sess, sent, c := o.r.Client().Session, o.body, session.Comparison{Sums: o.ru.Sums, Keys: o.ru.Keys}
+	if o.part != nil {
+		sent, c.On, c.Part = o.part.Incoming, o.part.Makes, true
+	}
+	o.base, err = o.i.Sessions.Comparing(c).Take(ctx, sess, o.ref, sent)
 	if o.part == nil {
-		o.base, err = store.Take(ctx, sess, o.ref, o.body)
 		return err
 	}
-	o.base, err = store.ForPart(o.part.Makes).Take(ctx, sess, o.ref, o.part.Incoming)
 	o.body = nil
 	if b := &o.base; err == nil && (b.View != nil || b.Kind == session.KindAbsent) {
 		o.body, _ = o.part.Makes(b.View)

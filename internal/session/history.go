@@ -93,8 +93,8 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 		ranked[i] = cs[i].Candidate
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
-		Body: t.Sent, Part: t.Part, Marks: t.s.marks, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(),
-		Misled: t.inTrace && !t.traced, Sums: t.s.sums, Keys: t.s.keys,
+		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(),
+		Misled: t.inTrace && !t.traced, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest

@@ -22,10 +22,15 @@ func made(part string) func(base []byte) ([]byte, error) {
 	}
 }
 
+// forPart is the store for writes of a part.
+func forPart(s *Store, part string) *Store {
+	return s.Comparing(Comparison{On: made(part), Part: true})
+}
+
 // takePart takes the base of a part that must be there without waiting.
 func takePart(t *testing.T, s *Store, sess Session, part string) Base {
 	t.Helper()
-	return take(t, s.ForPart(made(part)), sess, part)
+	return take(t, forPart(s, part), sess, part)
 }
 
 func TestThePathsOfAPartTellItsBase(t *testing.T) {
@@ -58,7 +63,7 @@ func TestAPartLeavesTheWholeViewThatItsClientHas(t *testing.T) {
 // givenUpPart sends a part and leaves a second later, while the write is out.
 func givenUpPart(t *testing.T, s *Store, part string) Base {
 	t.Helper()
-	return givenUp(t, s.ForPart(made(part)), part)
+	return givenUp(t, forPart(s, part), part)
 }
 
 func TestARepeatedPartCountsOnce(t *testing.T) {
@@ -67,7 +72,7 @@ func TestARepeatedPartCountsOnce(t *testing.T) {
 		s := readByTwo(t)
 		first := givenUpPart(t, s, part)
 		want(t, first, KindRead, 5)
-		again := start(newClient(t), s.ForPart(made(part)), pool, part)
+		again := start(newClient(t), forPart(s, part), pool, part)
 		if again.done {
 			t.Fatalf("the repeat has %v %v", again.base.Kind, again.base.Numbers)
 		}
@@ -86,7 +91,7 @@ func TestARepeatedPartCountsOnce(t *testing.T) {
 		first.Commit(Ack{Stored: rev(6, mine), Sent: []byte(mine)})
 		whole.Commit(ack(7, theirs))
 		whole.NoteAnswer()
-		again := newClient(t).sends(t, s.ForPart(made(part)), part)
+		again := newClient(t).sends(t, forPart(s, part), part)
 		want(t, again, KindView, 6)
 		if on, err := made(part)(again.View); err != nil || !bytes.Equal(on, again.View) {
 			t.Errorf("it changes %s", again.View)
@@ -108,7 +113,7 @@ func TestEqualPartsOfOneSessionAreChangesOfTheirOwn(t *testing.T) {
 		for n, status := range []string{"open", "closed", "open"} {
 			part, _ := json.Marshal(map[string]string{"status": status})
 			c := newClient(t)
-			b := c.sends(t, s.ForPart(made(string(part))), string(part))
+			b := c.sends(t, forPart(s, string(part)), string(part))
 			stored, err := made(string(part))(b.View)
 			if err != nil || bytes.Equal(stored, b.View) {
 				t.Fatalf("%s changes nothing of %s: %v", part, b.View, err)

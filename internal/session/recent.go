@@ -19,7 +19,7 @@ func (t *selection) isRecent(e *viewcache.Entry) bool {
 	for i := range all {
 		bodies[i] = all[i].data
 	}
-	return choice.Recent(t.Sent, bodies, t.s.marks)
+	return choice.Recent(t.Sent, bodies, t.s.compare.Marks)
 }
 
 // bodiesOf are documents that clients of the session have seen since the start, and up to the order before, oldest first: the oldest one,

@@ -154,7 +154,8 @@ func TestMarksThatAClientLeavesOutTellNothingAfterAStart(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"n":1,"_writes":["a1"]}`), s.Epoch())
 		s = p.next()
 		s.Read(pool, ref, rev(6, `{"n":2,"x":1,"_writes":["a1","b2"]}`), s.Epoch())
-		s = s.Likened("_writes", func([]byte) ([]byte, error) { return nil, errors.New("nothing is like it") })
+		unlike := func([]byte) ([]byte, error) { return nil, errors.New("nothing is like it") }
+		s = s.Comparing(Comparison{On: unlike, Marks: "_writes"})
 		b := take(t, s, pool, `{"n":3,"x":1,"y":1`+marks+`}`)
 		if want(t, b, KindRead, 6); b.Doubtful {
 			t.Error("the base is from before the start")

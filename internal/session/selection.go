@@ -49,7 +49,7 @@ type selection struct {
 func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
 	k := viewcache.KeyOf(sess, ref)
 	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), network: sess.Network()}
-	t.Request = choice.Request{Sent: sent, On: s.on, Part: s.part, Named: sess.IsNamed()}
+	t.Request = choice.Request{Sent: sent, On: s.compare.On, Part: s.compare.Part, Named: sess.IsNamed()}
 	t.thread, t.threaded = sess.Thread()
 	t.thread = t.thread.Bare()
 	return t

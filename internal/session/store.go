@@ -30,12 +30,23 @@ const (
 // Store is what clients have seen. It is safe for concurrent use.
 type Store struct {
 	*contents
-	dryRun bool                              // see Glance
-	on     func(base []byte) ([]byte, error) // see ForPart and Likened
-	part   bool                              // see ForPart
-	marks  string                            // see Likened
-	sums   bool                              // see Under
-	keys   rank.Keys                         // see Under
+	dryRun  bool       // see Glance
+	compare Comparison // see Comparing
+}
+
+// Comparison says how what writes send is compared with what clients have seen. The zero value is for whole documents.
+type Comparison struct {
+	// On returns what would be sent by a client that has seen the document base; base is nil if there is no document. On must be pure. Nil:
+	// the same would be sent.
+	On func(base []byte) ([]byte, error)
+	// Part says that the argument sent of Take, TakeAt and TakeCopy is a part of a document. On returns what that makes of base then, and
+	// base itself if the part changes nothing. The Sent of the write's Ack is what On makes of the base's View.
+	Part bool
+	// Marks is the name of a member of whole documents that isn't the client's, and that clients may leave out: the marks. On returns what was
+	// sent with those of base. Empty: there are none.
+	Marks string
+	Sums  bool      // the rule adds numbers up
+	Keys  rank.Keys // the names of members by which the rule tells entries of lists apart
 }
 
 type contents struct {
@@ -101,32 +112,14 @@ func New(o Options) *Store {
 // Wrote and WroteElse do nothing.
 func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: true} }
 
-// ForPart returns the same store for a write of a part of a document. The argument sent of Take, TakeAt and TakeCopy is that part
-// then. on returns what the part makes of a document; base is nil if there is no document. on must be pure. If the part changes
-// nothing, it must return the document itself. The Sent of the write's Ack is what on makes of the base's View.
-func (s *Store) ForPart(on func(base []byte) ([]byte, error)) *Store {
-	c := *s
-	c.on, c.part = on, true
-	return &c
-}
-
-// Likened returns the same store for a write of a whole document, of which one member isn't the client's: the marks, which it may leave
-// out. on returns the document that was sent, with the marks of base.
-func (s *Store) Likened(marks string, on func(base []byte) ([]byte, error)) *Store {
-	c := *s
-	c.on, c.marks = on, marks
-	return &c
-}
-
-// Under returns the same store for writes under a rule. sums says that the rule adds numbers up. keys are the names of members by which it
-// tells entries of lists apart.
-func (s *Store) Under(sums bool, keys rank.Keys) *Store {
-	if s.sums == sums && s.keys == keys {
+// Comparing returns the same store for writes that are compared so.
+func (s *Store) Comparing(c Comparison) *Store {
+	if now := &s.compare; c.On == nil && now.On == nil && c.Sums == now.Sums && c.Keys == now.Keys {
 		return s
 	}
-	c := *s
-	c.sums, c.keys = sums, keys
-	return &c
+	other := *s
+	other.compare = c
+	return &other
 }
 
 // shard returns the shard of k's document, which is the same for all sessions with the same credentials.

@@ -40,9 +40,11 @@ type proxy struct {
 	trip   time.Duration // to the engine and back, on average
 	slow   float64       // how many writes the engine is slow with
 	parts  bool          // clients send what they have changed
-	tally  *Tally
-	parked []*process // writes that wait for a base
-	lane   lane
+
+	compare session.Comparison // as the rules say
+	tally   *Tally
+	parked  []*process // writes that wait for a base
+	lane    lane
 
 	alone  bool             // see Config
 	viewer identity.Program // which only looks
@@ -67,20 +69,22 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	case Savers:
 		p.viewer = 1
 	}
+	p.compare = p.comparison()
 	p.restart(c)
 	return p, nil
 }
 
-// sumsAndKeys are what the rules say about which read a write comes from.
-func (x *proxy) sumsAndKeys() (sums bool, keys rank.Keys) {
+// comparison is what the rules say about which read a write comes from.
+func (x *proxy) comparison() (c session.Comparison) {
 	var names []string
 	for _, r := range x.rules {
-		sums = sums || r.Strategy == merge.Sum
+		c.Sums = c.Sums || r.Strategy == merge.Sum
 		if r.Strategy == merge.ByKey {
 			names = append(names, r.Key)
 		}
 	}
-	return sums, rank.NewKeys(names)
+	c.Keys = rank.NewKeys(names)
+	return c
 }
 
 // restart begins with a store that knows nothing.
@@ -100,7 +104,7 @@ func (x *proxy) restart(c *Config) {
 		Now:    func() time.Time { return start.Add(x.w.now) },
 		Memory: c.Memory,
 		Notes:  c.notes,
-	}).Under(x.sumsAndKeys())
+	})
 	x.store.Wrote(session.Credentials{}, ref.Index)
 }
 
@@ -214,11 +218,11 @@ func (r *request) take(p *process) (session.Base, bool) {
 	x := r.proxy
 	for {
 		r.slept = false
-		store := x.store
+		c := x.compare
 		if r.part {
-			store = store.ForPart(r.on)
+			c.On, c.Part = r.on, true
 		}
-		b, err := store.Take(r, sessionOf(r.marks), ref, r.sent)
+		b, err := x.store.Comparing(c).Take(r, sessionOf(r.marks), ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
