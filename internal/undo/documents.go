@@ -31,8 +31,8 @@ type target struct {
 
 // indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. They are asked after the documents
 // were read: so an index that has kept its UUID is the one that they were read from.
-func (u *undoing) indices(ctx context.Context, all []*target) (map[place]string, error) {
-	uuids := map[place]string{}
+func (u *undoing) indices(ctx context.Context, all []*target) (map[tenantRef]string, error) {
+	uuids := map[tenantRef]string{}
 	for _, t := range all {
 		at := t.index()
 		if _, known := uuids[at]; known {
@@ -51,7 +51,7 @@ func (u *undoing) indices(ctx context.Context, all []*target) (map[place]string,
 }
 
 // index names the index that the document is in.
-func (d *document) index() place { return place{doc.Ref{Index: d.Index}, d.tenant} }
+func (d *document) index() tenantRef { return tenantRef{doc.Ref{Index: d.Index}, d.tenant} }
 
 // fetch reads documents as they are now.
 func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error) {

@@ -17,18 +17,18 @@ type written struct {
 
 // document is what the journal says of one document: its writes, the oldest first.
 type document struct {
-	place
+	tenantRef
 	writes []*written // none: no write was applied
 }
 
-// place is where a document is: tenants may have documents of the same name.
-type place struct {
+// tenantRef is where a document is: tenants may have documents of the same name.
+type tenantRef struct {
 	doc.Ref
 	tenant string // Tenant.word
 }
 
-func (n *note) place() place {
-	return place{doc.Ref{Index: n.Index, ID: n.ID, Routing: n.Routing}, n.Tenant.word()}
+func (n *note) tenantRef() tenantRef {
+	return tenantRef{doc.Ref{Index: n.Index, ID: n.ID, Routing: n.Routing}, n.Tenant.word()}
 }
 
 // tenantOf is the tenant in which the document is. All its writes are of this one.
@@ -40,7 +40,7 @@ func (d *document) in(uuid string) *document {
 	if uuid == "" {
 		return d
 	}
-	return &document{d.place, slices.DeleteFunc(slices.Clone(d.writes), func(w *written) bool { return w.UUID != "" && w.UUID != uuid })}
+	return &document{d.tenantRef, slices.DeleteFunc(slices.Clone(d.writes), func(w *written) bool { return w.UUID != "" && w.UUID != uuid })}
 }
 
 // goesBackBy reports whether the document becomes what it was before all its writes, if only some of them are undone. They have to be the
@@ -72,14 +72,14 @@ func collect(pages []*page) []*document {
 		}
 	}
 	var docs []*document
-	byPlace := map[place]*document{}
+	byRef := map[tenantRef]*document{}
 	for i := len(order) - 1; i >= 0; i-- {
 		w := all[order[i]]
-		at := w.place()
-		d := byPlace[at]
+		at := w.tenantRef()
+		d := byRef[at]
 		if d == nil {
-			d = &document{place: at}
-			byPlace[at], docs = d, append(docs, d)
+			d = &document{tenantRef: at}
+			byRef[at], docs = d, append(docs, d)
 		}
 		if !failed[order[i]] {
 			d.writes = append(d.writes, w)

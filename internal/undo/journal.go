@@ -155,7 +155,7 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 	case h == nil && of == token:
 		return nil, nil
 	case h == nil || h.State != isOpen: // nil: the journal of several leases was never begun, so no client has got these leases
-		s.settled(of, h)
+		s.forgetAndTell(of, h)
 		return nil, ErrEnded
 	}
 	// The new holder may repeat writes that were undone: so this process must forget the journals that have ended.
@@ -178,8 +178,8 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 	return j, nil
 }
 
-// settled forgets a journal that isn't open any more. h is nil if the journal was never begun.
-func (s *Store) settled(token int64, h *head) {
+// forgetAndTell forgets a journal that isn't open any more, and tells of its writes that are undone. h is nil if the journal was never begun.
+func (s *Store) forgetAndTell(token int64, h *head) {
 	if h != nil && (h.State == rolling || h.State == undone) {
 		s.tellUndone(token)
 	}
@@ -382,7 +382,7 @@ func (j *Journal) end(ctx context.Context) error {
 		return err
 	}
 	if h == nil || h.State != isOpen { // if it is open, its holder is committing it
-		j.s.settled(j.token, h)
+		j.s.forgetAndTell(j.token, h)
 	}
 	return ErrEnded
 }

@@ -214,7 +214,7 @@ func emptied(img image) image {
 
 // states tells what is known of a noted write.
 func (h *head) states(pages []*page) func(Place) string {
-	failed, applied, nth := map[Place]bool{}, map[Place]bool{}, map[place]int{}
+	failed, applied, nth := map[Place]bool{}, map[Place]bool{}, map[tenantRef]int{}
 	for _, p := range pages {
 		for _, at := range p.Acked {
 			applied[at.Place] = true
@@ -224,10 +224,10 @@ func (h *head) states(pages []*page) func(Place) string {
 		}
 	}
 	for i, d := range collect(pages) {
-		nth[d.place] = i
+		nth[d.tenantRef] = i
 	}
 	return func(at Place) string {
-		number := nth[pages[at.Page-1].Notes[at.Nth].place()]
+		number := nth[pages[at.Page-1].Notes[at.Nth].tenantRef()]
 		switch {
 		case failed[at]:
 			return "not_applied"

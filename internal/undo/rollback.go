@@ -67,7 +67,7 @@ func (s *Store) undo(ctx context.Context, token int64) error {
 	if err := s.putHead(ctx, h); err != nil {
 		return busy(err)
 	}
-	u := &undoing{s: s, h: h, noted: s.o.Now()}
+	u := &undoing{s: s, h: h, recorded: s.o.Now()}
 	if err := u.all(ctx); err != nil {
 		s.o.Log.Warn("a lock's writes aren't undone yet", "lock", h.Lock, "token", h.Token, obs.KeyError, err.Error())
 		return busy(err)
@@ -106,12 +106,12 @@ func (s *Store) stands(h *head) bool {
 
 // undoing is the state of one rollback.
 type undoing struct {
-	s      *Store
-	h      *head
-	docs   []*document
-	noted  time.Time // when the record was written last
-	fenced time.Time // since when nothing more can be noted
-	appear []*document
+	s        *Store
+	h        *head
+	docs     []*document
+	recorded time.Time // when the record was written last
+	fenced   time.Time // since when nothing more can be noted
+	appear   []*document
 }
 
 func (u *undoing) all(ctx context.Context) error {
@@ -145,26 +145,26 @@ func (u *undoing) all(ctx context.Context) error {
 		return err
 	}
 	u.h.State, u.h.Plan, u.h.Pages, u.h.Until = undone, nil, len(pages)+1, u.s.o.Now().Add(u.s.o.KeepPages).UnixMilli()
-	return u.note(ctx, "undone")
+	return u.record(ctx, "undone")
 }
 
-// note writes the journal's record, which shows other proxies that this process makes progress. The error is errLost if another proxy has
+// record writes the journal's record, which shows other proxies that this process makes progress. The error is errLost if another proxy has
 // taken over.
-func (u *undoing) note(ctx context.Context, step string) error {
+func (u *undoing) record(ctx context.Context, step string) error {
 	if err := u.s.fault(step); err != nil {
 		return err
 	}
 	u.h.Beat++
-	u.noted = u.s.o.Now()
+	u.recorded = u.s.o.Now()
 	return u.s.putHead(ctx, u.h)
 }
 
-// beat is note for one of many requests that make one step: it writes the record only if that is due. A step may have hundreds.
+// beat is record for one of many requests that make one step: it writes the record only if that is due. A step may have hundreds.
 func (u *undoing) beat(ctx context.Context, step string) error {
-	if u.s.o.Now().Sub(u.noted) < u.s.o.Takeover/4 {
+	if u.s.o.Now().Sub(u.recorded) < u.s.o.Takeover/4 {
 		return nil
 	}
-	return u.note(ctx, step)
+	return u.record(ctx, step)
 }
 
 // fence ends the journal, so that no further write can be noted, and reads its pages.
@@ -227,7 +227,7 @@ func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherit
 				u.h.Plan = append(u.h.Plan, *t.plan)
 			}
 		}
-		if err := u.note(ctx, "plan"); err != nil {
+		if err := u.record(ctx, "plan"); err != nil {
 			return err
 		}
 		if todo, err = u.write(ctx, open); err != nil {
@@ -301,7 +301,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	}
 	if t.carriedOut() {
 		t.why = t.plan.Why
-		return false, u.settled(ctx, t)
+		return false, u.done(ctx, t)
 	}
 	about := noDoubt
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
@@ -313,7 +313,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	}
 	if t.img == nil && !t.cur.Known() {
 		u.watch([]*document{t.document})
-		return false, u.settled(ctx, t)
+		return false, u.done(ctx, t)
 	}
 	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce, Why: t.why}
 	return true, nil
@@ -326,22 +326,16 @@ func (t *target) carriedOut() bool {
 		(t.unsure || t.cur.PrimaryTerm != t.plan.Guard.PrimaryTerm)
 }
 
-// settled records that a document is as it has to be.
-func (u *undoing) settled(ctx context.Context, t *target) error {
-	u.restored(t)
-	if t.why == "" {
-		return nil
-	}
-	return u.leave(ctx, t)
-}
-
-func (u *undoing) restored(t *target) {
+// done notes that a document is as it has to be.
+func (u *undoing) done(ctx context.Context, t *target) error {
 	if t.plan != nil {
 		t.plan.Done = true
 	}
-	if t.why == "" {
-		u.s.o.Events.Undid.Call("restored", 1)
+	if t.why != "" {
+		return u.leave(ctx, t)
 	}
+	u.s.o.Events.Undid.Call("restored", 1)
+	return nil
 }
 
 func (u *undoing) watch(docs []*document) {
@@ -359,7 +353,7 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 		u.h.Left = append(u.h.Left, t.nth)
 	}
 	u.s.o.Events.Undid.Call("left", 1)
-	if err := u.note(ctx, "leave"); err != nil { // a proxy that has lost the rollback to another one makes no dead letter
+	if err := u.record(ctx, "leave"); err != nil { // a proxy that has lost the rollback to another one makes no dead letter
 		return err
 	}
 	return u.s.o.Left(ctx, &Left{Name: fmt.Sprintf("%d %d %s", u.h.Token, t.nth, u.h.Lock), Began: time.UnixMilli(u.h.Began),
@@ -382,7 +376,7 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 	for i, t := range open {
 		switch r := &results[i]; {
 		case r.status == http.StatusOK, r.status == http.StatusCreated:
-			if err := u.settled(ctx, t); err != nil {
+			if err := u.done(ctx, t); err != nil {
 				return nil, err
 			}
 		case r.status == 0: // nobody knows
@@ -414,7 +408,7 @@ func (u *undoing) await(ctx context.Context) error {
 			}
 		}
 		more = lasts()
-		if err := u.note(ctx, "await"); err != nil {
+		if err := u.record(ctx, "await"); err != nil {
 			return err
 		}
 		for from := 0; from < len(appear); from += batchDocs {

@@ -111,7 +111,7 @@ func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) erro
 		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
 			var h head
 			if !it.Missing && json.Unmarshal(it.Source, &h) == nil && (h.State == committed || h.State == undone) {
-				s.settled(part[nth], &h)
+				s.forgetAndTell(part[nth], &h)
 			}
 			return nil
 		}); err != nil {
