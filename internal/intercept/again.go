@@ -108,13 +108,10 @@ func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, asker
 	}
 	if ru == nil {
 		target := rule.Target{Index: api.Name(op.Index), Kind: op.Kind, Fields: a.Fields}
-		if ru = rules.MatchRequest(&target); rules.Elsewhere(&target, ru) {
-			ix, err := i.catalog.Resolve(ctx, asker, target.Index, 0)
-			if err != nil {
-				return nil, failure(err)
-			}
-			target.Concrete, target.Stream = ix.Name, ix.DataStream
-			ru = rules.MatchRequest(&target)
+		var err error
+		ru, err = match(rules, &target, func() (catalog.Index, error) { return i.catalog.Resolve(ctx, asker, target.Index, 0) })
+		if err != nil {
+			return nil, failure(err)
 		}
 	}
 	if mode := i.Rules.Effective(ru); mode != rule.Guard {
@@ -128,7 +125,7 @@ func failedAgain(err error) *Done {
 	var f *outcome.Failure
 	d := &Done{Unknown: errors.Is(err, write.ErrUnknownOutcome)}
 	if errors.As(err, &f) {
-		err, d.Outcome = f.Err, string(f.Outcome.Append(nil))
+		d.Outcome = string(f.Outcome.Append(nil))
 	}
 	if refusal := proxy.FailureOf(failure(err), false); refusal != nil {
 		d.Status, d.Body, d.Unknown = refusal.Status, refusal.Append(nil), d.Unknown || refusal.Type == proxy.TypeUnknown

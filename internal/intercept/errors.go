@@ -15,19 +15,23 @@ import (
 	"optimist/proxy"
 )
 
-// fail answers a write that package write couldn't: with the outcome, where there is one.
+// fail answers a write for which package write has an error: with the outcome, where there is one.
 func fail(r *request, err error) {
 	r.failed = err
 	var f *outcome.Failure
-	if !errors.As(err, &f) {
-		r.Fail(failure(err))
+	if errors.As(err, &f) {
+		r.Fail(failure(err), outcomeField(&f.Outcome))
 		return
 	}
-	r.Fail(failure(f.Err), outcomeField(&f.Outcome))
+	r.Fail(failure(err))
 }
 
 // failure gives this package's meaning to the errors of a write. Other errors are the door's own.
 func failure(err error) error {
+	var f *outcome.Failure
+	if errors.As(err, &f) {
+		err = f.Err
+	}
 	switch {
 	case errors.Is(err, write.ErrUnknownOutcome):
 		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}

@@ -289,10 +289,7 @@ func (b *items) end(it *item) {
 func (b *items) note(it *item, a *respond.Answer, err error) {
 	it.account = *it.work.write.Outcome()
 	if err != nil {
-		var f *outcome.Failure
-		if it.err = failure(err); errors.As(err, &f) {
-			it.err = failure(f.Err)
-		}
+		it.err = failure(err)
 		b.denied.note(err, it.err)
 		return
 	}

@@ -178,7 +178,8 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 	return j, nil
 }
 
-// forgetAndTell forgets a journal that isn't open any more, and tells of its writes that are undone. h is nil if the journal was never begun.
+// forgetAndTell forgets a journal that isn't open any more, and tells of its writes that are undone. h is nil if the journal was never
+// begun.
 func (s *Store) forgetAndTell(token int64, h *head) {
 	if h != nil && (h.State == rolling || h.State == undone) {
 		s.tellUndone(token)
