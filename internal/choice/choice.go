@@ -100,8 +100,9 @@ func Choose(k *Input, r *Request) Decision {
 	return chooseFromSession(k, r)
 }
 
-// candidates are the outstanding reads, or, where none is outstanding, neither free nor reserved for an earlier write, the own view. What
-// a later write has reserved doesn't count: one would follow another, and the write would wait until all clients have had enough.
+// candidates are the outstanding reads that were made before the write came. If there are none, and none is reserved for an earlier write,
+// the session's own view is the candidate. Reads that are reserved for later writes don't count: else this write would wait for
+// as long as other clients go on.
 func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 	reads = k.Reads
 	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {

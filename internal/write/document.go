@@ -117,8 +117,8 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	return nil
 }
 
-// settleTransform finds out how the rule's transform goes with a write that is to be guarded, or, with passed, to be passed. It
-// can't be applied to a body that isn't JSON, nor, where it reads the stored document, without reading that as it is.
+// settleTransform finds out whether the rule's transform can be applied to a write, and what that makes of the decision to pass the write.
+// The body has to be JSON. If the transform reads the stored document, that has to be readable as it is stored.
 func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
 	t := c.intents.Transformer()
 	if t == nil {
@@ -147,9 +147,9 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	return false, nil
 }
 
-// readBeforePass deals with a write that would be passed, where the rule's transform reads the stored document: that is fetched,
-// and the write guarded by its numbers, or by the client's own. pass says that it is to be passed all the same, untransformed: no
-// guard goes with a version of the client's own.
+// readBeforePass is for a write that would be passed, although a transform or a journal needs the stored document. The write is guarded: by
+// the client's own numbers, or else by those of the document, which is fetched. pass says that the write is passed all the same: the
+// client gives a version of its own, and the engine takes no guard with that.
 func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
 	n, own := api.OwnGuard(c.Op.Query)
 	switch {

@@ -62,9 +62,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	a.open = left
 }
 
-// mayRepeat reports whether the change is as good twice as once, with every path it touches as it was. A try that may have been applied to
-// a document which was deleted since isn't repeated in one that was made anew: its client wrote to the other. Where there was no document
-// at all, any that is there now may be the second.
+// mayRepeat reports whether the change is as good twice as once, and every path that it touches is as it was. It mayn't be repeated in a
+// document that was perhaps made anew since a try that may have been applied: the client wrote to the one before. If there was none before,
+// the document that is there now may be the second since.
 func (a *attempt) mayRepeat(c *change) bool {
 	if c.maybeApplied && a.doubt.MayBeAnew(&a.cur) {
 		return false

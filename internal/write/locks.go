@@ -11,8 +11,8 @@ import (
 	"optimist/internal/respond"
 )
 
-// makesUpdates reports whether optimist itself makes a document of an _update with doc: what a transform, or locks, have to do with it
-// they can't have with a part.
+// makesUpdates reports whether optimist itself puts the doc of an _update into the document, and writes that whole: a transform, and locks,
+// need the whole document.
 func (c *change) makesUpdates() bool { return c.Rule.Transform != nil || c.Rule.Locks != nil }
 
 // atGate is the change as a write that wants to go.
@@ -56,9 +56,9 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.answerAll(func(*change) *respond.Answer { return answer.Clone() })
 }
 
-// admitPassed asks the locks about a write that goes without a lane: one that the engine itself guards, because it makes a document or
-// has the client's own sequence number. Any other is refused: nobody could tell it from one that comes late. It reports whether the
-// write has its answer.
+// admitPassed asks the locks about a write that goes without a lane. The engine itself has to guard such a write: because it only makes a
+// document, or has the client's own sequence number. Any other is refused: if it came late, nobody would notice. done says that the write
+// has its answer.
 func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done bool, err error) {
 	if !s.gate.Enforces(c.Rule) {
 		return false, nil
@@ -107,8 +107,8 @@ func (c *change) refuseUnguardable(why string) {
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, outcome.ReasonUnguardable
 }
 
-// deleteAbsent deals with a delete whose client has seen no document. The engine would delete what came since, unguarded. It reports
-// whether that has its answer: there still is none. Else the document that is there is the delete's base.
+// deleteAbsent deals with a delete whose client has found no document. The engine would delete, unguarded, a document that came since. If
+// there still is none, the client has its answer (done). Else the document that is there is the delete's base.
 func (s *Service) deleteAbsent(ctx context.Context, c *change) (done bool, err error) {
 	kind := c.Outcome.Base
 	if err := s.bases.FetchBase(ctx, &c.Search); err != nil {

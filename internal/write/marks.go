@@ -204,7 +204,8 @@ func (c *change) markPassed(body []byte) []byte {
 	return out
 }
 
-// findPassed finds out whether a write was applied that went without a merge, and whose answer was lost. If it can't, the error is lost.
+// findPassed finds out whether a write was applied that went without a merge, and ended with the error lost, because it has no answer. If
+// that can't be found out, findPassed returns lost.
 func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	if len(c.tries) == 0 || !errors.Is(lost, ErrUnknownOutcome) {
 		return lost
@@ -235,8 +236,8 @@ func (c *change) guardGiven() doc.Numbers {
 	return n
 }
 
-// Find finds out, by its mark, whether a write with the request's WriteID was applied: the answer is its client's, or nil if the mark
-// isn't there. It says nothing then. Sessions don't learn of it. Errors are those of Do.
+// Find finds out, by its mark, whether a write with the request's WriteID was applied. Then it returns the answer for the client. If the
+// mark isn't there, the answer is nil, and nothing is known. Sessions don't learn of Find. Errors are those of Do.
 func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
 	if err := c.read(r, s); err != nil || c.field() == "" || r.WriteID == 0 {

@@ -109,8 +109,8 @@ func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 	return respond.ErrorIn(c.Doc.Index, 400, "illegal_argument_exception", reason)
 }
 
-// setAnswer takes an answer of the engine as the change's. One above 499 may come after the primary has written, or from a
-// balancer that lost the engine's.
+// setAnswer takes an answer of the engine as the change's. An answer above 499 says nothing of the write: it may come after the primary has
+// written, or from a balancer that lost the engine's answer.
 func (c *change) setAnswer(a *respond.Answer) {
 	c.answer = a
 	if a.Status >= 500 {

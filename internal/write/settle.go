@@ -282,7 +282,7 @@ func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	a.open = nil
 }
 
-// settleUnchanged answers a change that the current revision already has: the engine's noop.
+// settleUnchanged answers a change that is in the current revision already, by the engine's noop.
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.showInOutcome()
 	if c.Outcome.Kind = outcome.Guarded; c.draft.Merged() {

@@ -151,11 +151,11 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	return res, nil
 }
 
-// updateGuarded sends an _update under a guard. The engine takes none with an upsert; a client that sends a stamp has seen the
-// document, and would make it only if it were gone: that is a conflict then.
+// updateGuarded sends an _update under a guard. The engine takes no guard with an upsert. A client that sends a stamp has seen the
+// document, so its upsert is left out: if the document is gone, that is a conflict.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
-	if c.Outcome.Base == outcome.BaseStamp { // of which the client knows nothing
+	if c.Outcome.Base == outcome.BaseStamp { // the client itself names no guard, and doesn't know of this one
 		c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict")
 		c.req.Body, upserts = stamp.Without(c.req.Body, "upsert", "doc_as_upsert")
 		if _, given := uri.Param(c.out.Query, "doc_as_upsert"); given {
