@@ -71,7 +71,7 @@ type Base struct {
 
 	claim      claim
 	joined     *Base      // another base that ends together with this one; nil: none
-	left       *leftRead  // see LeaveToEngine; nil: none
+	toEngine   *forEngine // see LeaveToEngine; nil: none
 	unanswered Unanswered // the write after its Commit
 }
 
@@ -121,8 +121,8 @@ func (a *Ack) alias() doc.Numbers {
 	return a.Stored.Numbers
 }
 
-// leftRead is a base that was reserved for a part, and given back because the engine merges the part by itself.
-type leftRead struct {
+// forEngine is a base that was reserved for a part, and given back because the engine merges the part by itself.
+type forEngine struct {
 	store *Store
 	key   viewcache.Key
 	viewcache.Sight

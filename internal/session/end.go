@@ -153,29 +153,29 @@ func (b *Base) Release() {
 // may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part. makes is what the part
 // makes of a document.
 func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
-	var l *leftRead
+	var l *forEngine
 	c := &b.claim
 	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.took == choice.TakeRead || c.series != nil) {
-		l = &leftRead{store: c.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
+		l = &forEngine{store: c.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
 		if l.series != nil && c.sent != nil && !c.sentPart {
 			l.made, _ = makes(c.sent) // nil: the numbers are a guard all the same
 		}
 	}
 	b.Release()
-	*b = Base{left: l}
+	*b = Base{toEngine: l}
 }
 
 // WasLeftToEngine reports whether EngineMerged has anything to note.
-func (b *Base) WasLeftToEngine() bool { return b.left != nil }
+func (b *Base) WasLeftToEngine() bool { return b.toEngine != nil }
 
 // EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so: rev is what it left, or zero. The read
 // that was given back is less likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
 func (b *Base) EngineMerged(rev doc.Revision) {
-	l := b.left
+	l := b.toEngine
 	if l == nil {
 		return
 	}
-	b.left = nil
+	b.toEngine = nil
 	s, now := l.store, l.store.clock()
 	if rev.Known() {
 		v := viewcache.View{Sight: viewcache.Sight{Numbers: rev.Numbers, Version: rev.Version, At: now}}

@@ -39,7 +39,7 @@ type selection struct {
 
 	maybeEarlier bool // only the content tells that the write was made from what was seen since the start
 
-	after *left // what the write before it in its series has left; nil: it is in no series, or that isn't known
+	after *result // what the write before it in its series has left; nil: it is in no series, or that isn't known
 
 	first     *repeat.Attempt // the earlier write that this one certainly repeats; nil: none
 	inDoubt   *repeat.Attempt // an earlier write of the same bytes whose outcome is unknown; nil: none
