@@ -46,7 +46,7 @@ type attempt struct {
 	policy       retry.Policy
 	began        time.Time
 	parked       bool            // the first try waits for its answer: see Parker
-	said         *es.Item        // in the answer to the last try; nil: nobody has read it yet
+	item         *es.Item        // what was read of the answer to the last try; nil: nobody has read it yet
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
 	budgetLevel  int64           // what the leader's request held before the first try
 	conflict     *respond.Answer // the engine's last 409, for when trying ends
@@ -171,8 +171,8 @@ func (a *attempt) do(ctx context.Context) {
 func (a *attempt) try(ctx context.Context, n int) error {
 	if a.parked {
 		a.parked = false
-		res, said, err := a.open[0].req.Parker.Received()
-		a.said = said
+		res, item, err := a.open[0].req.Parker.Received()
+		a.item = item
 		res, err = delivery.Received(res, err)
 		return a.handleAnswer(ctx, res, err)
 	}
@@ -248,7 +248,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.showInOutcome()
 	}
 	a.doubt.Send(&a.cur, body)
-	a.source, a.early, a.said = unread, false, nil
+	a.source, a.early, a.item = unread, false, nil
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
 	if first.field() != "" {
 		a.mark()

@@ -37,11 +37,11 @@ func (s *Service) beginAgain(c *change) error {
 
 // acked reads the acknowledgement of the change's write. If that names another index because the name was moved, the change is of that
 // index from here on.
-func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, said *es.Item) ack.Ack {
-	got := ack.Of(res, said, c.Target())
+func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, item *es.Item) ack.Ack {
+	got := ack.Of(res, item, c.Target())
 	if got.Missed && s.bases.Follow(ctx, &c.Search, got.Index) {
 		c.Outcome.Reason = session.ReasonIndex.String()
-		got = ack.Of(res, said, c.Target())
+		got = ack.Of(res, item, c.Target())
 	}
 	return got
 }

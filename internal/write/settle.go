@@ -213,7 +213,7 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
 	index := first.Index.Name
-	got := a.s.acked(ctx, first, res, a.said)
+	got := a.s.acked(ctx, first, res, a.item)
 	moved := first.Index.Name != index
 	if got.Created {
 		a.s.bases.LocateNew(ctx, &first.Search)
@@ -224,7 +224,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	}
 	for i, c := range a.open {
 		if c.seeCreated(got.Created); moved && c != first {
-			a.s.acked(ctx, c, res, a.said)
+			a.s.acked(ctx, c, res, a.item)
 		}
 		if i == len(a.open)-1 {
 			c.answer = c.room.FromEngine(res)
