@@ -36,7 +36,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 	stampedCopy, stamped := w.stampedCopy()
 	switch {
 	case matched:
-		reserved, err := f.ReserveStamped(ctx, w)
+		reserved, err := f.reserveStamped(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -47,7 +47,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 		return false, f.takeStamp(ctx, w, stampedCopy)
 	}
 	if w.Rule.Session && !w.Anonymous {
-		if err := f.TakeFromSession(ctx, w); err != nil {
+		if err := f.takeFromSession(ctx, w); err != nil {
 			return false, err
 		}
 	}

@@ -14,7 +14,7 @@ func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string,
 	var held session.Base
 	if w.Stamp.Known() { // of a document that was deleted since
 		if err = f.Locate(ctx, w); err == nil {
-			held, err = f.ReserveStamped(ctx, w)
+			held, err = f.reserveStamped(ctx, w)
 		}
 		if err != nil {
 			return "", err
@@ -28,7 +28,7 @@ func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string,
 		if w.Index.DataStream != "" && w.Rule.AnyIndex {
 			return outcome.ReasonDataStream, nil
 		}
-		if err := f.TakeFromSession(ctx, w); err != nil {
+		if err := f.takeFromSession(ctx, w); err != nil {
 			return "", err
 		}
 		w.Outcome.Base = outcome.BaseNone

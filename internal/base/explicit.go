@@ -43,7 +43,7 @@ func (w *Search) stampedCopy() (c session.Copy, ok bool) {
 // the engine answers with a 409 then, the client gets that.
 func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass bool, err error) {
 	merges := w.Rule.MergeExplicit
-	held, err := f.ReserveStamped(ctx, w)
+	held, err := f.reserveStamped(ctx, w)
 	if err != nil {
 		return false, err
 	}
@@ -55,7 +55,7 @@ func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass 
 		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
 	case w.Rule.Session && w.Session.IsNamed():
 		// An external version doesn't name a read. But afterwards the session has seen this document.
-		err = f.TakeFromSession(ctx, w)
+		err = f.takeFromSession(ctx, w)
 	}
 	w.Base.Join(held)
 	if err != nil {
@@ -112,10 +112,10 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].AsCopy())
 }
 
-// ReserveStamped reserves the copy that the write's stamp names, though the write has another base. If the client writes from that copy
-// again, its next write is known to follow this one. ReserveStamped waits for the end of another write from the same copy. So nothing else
+// reserveStamped reserves the copy that the write's stamp names, though the write has another base. If the client writes from that copy
+// again, its next write is known to follow this one. reserveStamped waits for the end of another write from the same copy. So nothing else
 // of the session may be reserved before.
-func (f *Finder) ReserveStamped(ctx context.Context, w *Search) (reserved session.Base, err error) {
+func (f *Finder) reserveStamped(ctx context.Context, w *Search) (reserved session.Base, err error) {
 	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
 		return f.sessionStore(w).Hold(ctx, w.Session, w.Ref(), stampedCopy, w.Sent)
 	}

@@ -40,9 +40,9 @@ func (w *Search) asIfRead(view []byte) ([]byte, error) {
 	return out, nil
 }
 
-// TakeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what
+// takeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what
 // the other write has left.
-func (f *Finder) TakeFromSession(ctx context.Context, w *Search) (err error) {
+func (f *Finder) takeFromSession(ctx context.Context, w *Search) (err error) {
 	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Ref(), w.Series, w.Sent); err != nil {
 		return err
 	}

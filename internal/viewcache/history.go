@@ -46,7 +46,7 @@ func (m *Memory) retireView(e *Entry, keep bool) {
 		}
 		m.retire(e, Past{*v, true})
 	}
-	m.ClearView(e)
+	m.clearView(e)
 }
 
 func (m *Memory) retire(e *Entry, p Past) {

@@ -121,7 +121,7 @@ func (m *Memory) use(e *Entry, gone indexstate.Epoch, now int64) *Entry {
 		}
 	}
 	if e.View.Set && now-e.View.At >= m.o.MaxAge {
-		m.ClearView(e)
+		m.clearView(e)
 	}
 	m.ageHistory(e, now)
 	if e.Recollection != nil && now >= e.Recollection.Till {
@@ -277,8 +277,8 @@ func (m *Memory) RemoveRead(e *Entry, i int) {
 	}
 }
 
-// ClearView removes the view.
-func (m *Memory) ClearView(e *Entry) {
+// clearView removes the view.
+func (m *Memory) clearView(e *Entry) {
 	m.freeBoth(e, &e.View)
 	e.View = View{}
 }
@@ -289,7 +289,7 @@ func (m *Memory) remove(e *Entry) {
 	for _, r := range e.Reads {
 		m.free(e, r.Body)
 	}
-	m.ClearView(e)
+	m.clearView(e)
 	m.forgetHistory(e)
 	e.Reads = nil
 	m.lru.Remove(e.Key)
