@@ -56,15 +56,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 	if w.Base.Ambiguous && w.Rule.FailAmbiguous && (w.Part == nil || !w.IsForEngine()) {
 		return false, ErrAmbiguous
 	}
-	switch w.Base.Kind {
-	case session.KindNone, session.KindLost:
-		switch {
-		case w.Part == nil:
-		case w.Base.Kind == session.KindLost && w.Rule.RejectLost:
-			return false, ErrLost
-		default:
-			return true, nil // the engine merges it, as it would any _update
-		}
+	if kind := w.Base.Kind; kind == session.KindNone || kind == session.KindLost {
 		return f.withoutBase(ctx, w)
 	}
 	w.Outcome.Reason = w.Base.Reason.String() // of one whose numbers alone are known

@@ -13,7 +13,15 @@ import (
 
 // withoutBase does what the rule says of writes without a base. base.lost is asked first, for a base that was known once. If it doesn't
 // refuse the write, base.unknown decides, as for a base that was never known.
+//
+// The rule's base.unknown doesn't count for a part: the engine merges it, as it would any _update.
 func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err error) {
+	if w.Part != nil {
+		if w.Base.Kind == session.KindLost && w.Rule.RejectLost {
+			return false, ErrLost
+		}
+		return true, nil
+	}
 	if w.Base.Kind == session.KindLost {
 		w.Outcome.Reason = w.Base.Reason.String()
 		if w.Rule.RejectLost {
