@@ -2,7 +2,6 @@ package base
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 
 	"optimist/internal/api"
@@ -112,64 +111,6 @@ func (w *Search) ViewIsStored() bool {
 		return w.Base.View == nil && !w.Base.StoredDiffers || w.Part == nil && w.WhyUnmergeable() != ""
 	}
 	return bytes.Equal(w.Base.View, w.Base.Stored)
-}
-
-// WhyUnmergeable is why the change can't be merged, from what is known of the index and the request.
-func (w *Search) WhyUnmergeable() string {
-	switch {
-	case w.Index.Unknown != "":
-		return w.Index.Unknown
-	case w.Index.Partial:
-		return outcome.ReasonSource
-	case !w.JSON:
-		return cmp.Or(w.WhyPipelineForbids(), outcome.ReasonFormat)
-	}
-	return w.WhyPipelineForbids()
-}
-
-// WhyUnmergeable is Search.WhyUnmergeable, and asks whether the client sees documents whole. A part can be merged all the same: nothing is
-// written back but the part.
-func (f *Finder) WhyUnmergeable(ctx context.Context, w *Search) string {
-	if w.Part != nil {
-		return ""
-	}
-	if reason := w.WhyUnmergeable(); reason != "" {
-		return reason
-	}
-	whole, err := f.SeesWhole(ctx, w)
-	switch {
-	case err != nil:
-		return outcome.ReasonUnasked
-	case !whole:
-		return outcome.ReasonFiltered
-	}
-	return ""
-}
-
-// WhyUnreadable is why a document of the index can't be read as it is stored, or "". The error says that the engine couldn't be asked.
-func (f *Finder) WhyUnreadable(ctx context.Context, w *Search) (reason string, err error) {
-	switch {
-	case w.Index.Unknown != "":
-		return w.Index.Unknown, nil
-	case w.Index.Partial:
-		return outcome.ReasonSource, nil
-	case w.Index.UUID == "":
-		return "", nil
-	}
-	whole, err := f.SeesWhole(ctx, w)
-	if err == nil && !whole {
-		reason = outcome.ReasonFiltered
-	}
-	return reason, err
-}
-
-// WhyPipelineForbids is outcome.ReasonPipeline if an ingest pipeline would run again over what is merged, and the rule forbids that. Else
-// it is empty.
-func (w *Search) WhyPipelineForbids() string {
-	if (w.Pipeline || w.Index.Pipeline) && !w.Rule.RerunPipeline {
-		return outcome.ReasonPipeline
-	}
-	return ""
 }
 
 // kindOf is the kind of a base of the session's, as the outcome names it.

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 
 	"optimist/internal/outcome"
@@ -23,6 +24,56 @@ func (f *Finder) WhyNotReplayed(ctx context.Context, w *Search, guarded, fromBas
 		return outcome.ReasonUnclear
 	case !w.BaseKnown() || w.Base.Doubtful:
 		return outcome.ReasonNumbers
+	case w.Part != nil:
+		return "" // nothing is written back but the part
 	}
-	return f.WhyUnmergeable(ctx, w)
+	if reason := w.WhyUnmergeable(); reason != "" {
+		return reason
+	}
+	switch whole, err := f.SeesWhole(ctx, w); {
+	case err != nil:
+		return outcome.ReasonUnasked
+	case !whole:
+		return outcome.ReasonFiltered
+	}
+	return ""
+}
+
+// WhyUnmergeable is why the change can't be merged, from what is known of the index and the request.
+func (w *Search) WhyUnmergeable() string {
+	switch {
+	case w.Index.Unknown != "":
+		return w.Index.Unknown
+	case w.Index.Partial:
+		return outcome.ReasonSource
+	case !w.JSON:
+		return cmp.Or(w.WhyPipelineForbids(), outcome.ReasonFormat)
+	}
+	return w.WhyPipelineForbids()
+}
+
+// WhyUnreadable is why a document of the index can't be read as it is stored, or "". The error says that the engine couldn't be asked.
+func (f *Finder) WhyUnreadable(ctx context.Context, w *Search) (reason string, err error) {
+	switch {
+	case w.Index.Unknown != "":
+		return w.Index.Unknown, nil
+	case w.Index.Partial:
+		return outcome.ReasonSource, nil
+	case w.Index.UUID == "":
+		return "", nil
+	}
+	whole, err := f.SeesWhole(ctx, w)
+	if err == nil && !whole {
+		reason = outcome.ReasonFiltered
+	}
+	return reason, err
+}
+
+// WhyPipelineForbids is outcome.ReasonPipeline if an ingest pipeline would run again over what is merged, and the rule forbids that. Else
+// it is empty.
+func (w *Search) WhyPipelineForbids() string {
+	if (w.Pipeline || w.Index.Pipeline) && !w.Rule.RerunPipeline {
+		return outcome.ReasonPipeline
+	}
+	return ""
 }

@@ -73,7 +73,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = c.intents.Transforming(&c.patch.Patch)
-	c.shareable = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyPipelineForbids() == "" && c.WhyUnmergeable() == ""
+	c.shareable = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.unpatchable(c)
