@@ -154,11 +154,12 @@ type queryRun struct {
 	before        [len(counters)]int64 // what the attempts before the last one have counted
 }
 
-// counters are added up over all attempts. Those from changed to changedEnd count documents, which the next attempt doesn't find again.
+// counters are added up over all attempts. The first of them, as many as ofDocuments says, count documents, which the next attempt doesn't
+// find again.
 var counters = [...]string{"updated", "deleted", "created", "noops",
 	"took", "batches", "throttled_millis", "retries.bulk", "retries.search"}
 
-const changed, changedEnd = 0, 4
+const ofDocuments = 4
 
 // attempt sends the request. Its error is doc.ErrConflict where documents are left that conflicted.
 func (q *queryRun) attempt(ctx context.Context, n int) error {
@@ -252,7 +253,7 @@ func (q *queryRun) refresh(ctx context.Context) {
 // attempt alone: they are left out.
 func (q *queryRun) added() []byte {
 	total := int64(0)
-	for _, n := range q.before[changed:changedEnd] {
+	for _, n := range q.before[:ofDocuments] {
 		total += n
 	}
 	body := addTo(q.last.Body, "total", total)

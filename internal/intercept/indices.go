@@ -30,7 +30,7 @@ func (i *Interceptor) changeIndices(r *request) {
 		return
 	}
 	forwardJudged(r, func(status int) {
-		if verdictOf(status) != refused {
+		if verdictOf(status) != wasRefused {
 			i.Writes.IndicesChanged(r.Client().Session.Credentials())
 		}
 	})
@@ -59,19 +59,19 @@ func judged(r *request, judge func(status int)) (over func()) {
 type verdict uint8
 
 const (
-	refused verdict = iota
-	uncertain
-	done
+	wasRefused verdict = iota
+	mayBeDone
+	isDone
 )
 
 func verdictOf(status int) verdict {
 	switch {
 	case status >= 200 && status < 300:
-		return done
+		return isDone
 	case status == 0 || status >= 500: // lost, or given up: it may be carried out all the same
-		return uncertain
+		return mayBeDone
 	}
-	return refused
+	return wasRefused
 }
 
 // renumber forwards a change after which an index may be another one, or a name stand for another. Which ones these are the
@@ -151,15 +151,15 @@ func (c *renumbering) before() {
 // may be carried out later, this is assumed for the indices that the client could see.
 func (c *renumbering) after(status int) {
 	verdict := verdictOf(status)
-	if verdict == refused {
+	if verdict == wasRefused {
 		return
 	}
 	var changed []string
-	if c.listed != nil && (verdict == done || !c.makes) {
+	if c.listed != nil && (verdict == isDone || !c.makes) {
 		changed = c.compare()
 	}
 	for _, name := range c.proven {
-		if _, seen := c.listed[name]; verdict == done || seen && !c.streamed {
+		if _, seen := c.listed[name]; verdict == isDone || seen && !c.streamed {
 			changed = append(changed, name)
 		}
 	}
