@@ -109,7 +109,7 @@ type doubt uint8
 const (
 	noDoubt      doubt = iota // what isn't acknowledged may have been applied or not
 	restoredOnce              // it may be restored already, in part
-	applied                   // everything was applied
+	allApplied                // everything was applied
 )
 
 // restored returns the document cur without the holder's writes. why is empty, or says what it couldn't undo.
@@ -143,7 +143,7 @@ func (f *fold) without(writes []*written, cur doc.Revision) (image, string) {
 		return f.without(older, cur)
 	case w.left(cur):
 		return f.without(older, w.replaced())
-	case f.about == applied || f.about == noDoubt && w.acked:
+	case f.about == allApplied || f.about == noDoubt && w.acked:
 		was, before := f.without(older, w.replaced())
 		img, why := f.change(w, was, cur.Source)
 		return img, cmp.Or(why, before)
@@ -174,7 +174,7 @@ func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
 	if img == nil || last.After == nil {
 		return false
 	}
-	was, why := d.restored(doc.Revision{Source: last.After}, merger, applied)
+	was, why := d.restored(doc.Revision{Source: last.After}, merger, allApplied)
 	if was == nil || why != "" {
 		return false
 	}

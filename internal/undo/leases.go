@@ -44,8 +44,8 @@ func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
 	})
 }
 
-// make makes new records. Where one is there already, same says whether it is the one that was to be made; else the error is ErrTaken.
-func (s *Store) make(ctx context.Context, records []*record, same func(there []byte, r *record) bool) error {
+// make makes new records. Where one is there already, isSame says whether it is the one that was to be made; else the error is ErrTaken.
+func (s *Store) make(ctx context.Context, records []*record, isSame func(there []byte, r *record) bool) error {
 	for some := range slices.Chunk(records, pageEntries) {
 		for try := 0; len(some) > 0; try++ {
 			if try == tries {
@@ -58,7 +58,7 @@ func (s *Store) make(ctx context.Context, records []*record, same func(there []b
 				return err
 			}
 			var err error
-			if some, err = s.missing(ctx, some, same); err != nil {
+			if some, err = s.missing(ctx, some, isSame); err != nil {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func (s *Store) make(ctx context.Context, records []*record, same func(there []b
 }
 
 // missing are those of some records that weren't written, and aren't there.
-func (s *Store) missing(ctx context.Context, records []*record, same func(there []byte, r *record) bool) (missing []*record, err error) {
+func (s *Store) missing(ctx context.Context, records []*record, isSame func(there []byte, r *record) bool) (missing []*record, err error) {
 	records = slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return r.put })
 	ids := make([]string, len(records))
 	for i, r := range records {
@@ -77,7 +77,7 @@ func (s *Store) missing(ctx context.Context, records []*record, same func(there 
 		switch {
 		case it.Missing:
 			missing = append(missing, records[nth])
-		case !same(it.Source, records[nth]):
+		case !isSame(it.Source, records[nth]):
 			return ErrTaken
 		}
 		return nil

@@ -61,11 +61,11 @@ const (
 // List lists journals that aren't settled, and those that have left dead letters: of size records behind after, which is -1 for the first
 // page. A page may have fewer. next is after for the next page, or -1. A journal that changes meanwhile may come twice; none is missed. The
 // list may be a second behind. Errors: ErrStore.
-func (s *Store) List(ctx context.Context, after int64, size int) (page []Listed, next int64, err error) {
+func (s *Store) List(ctx context.Context, after int64, size int) (some []Listed, next int64, err error) {
 	return s.list(ctx, shownAll, after, size)
 }
 
-func (s *Store) list(ctx context.Context, which string, after int64, size int) (page []Listed, next int64, err error) {
+func (s *Store) list(ctx context.Context, which string, after int64, size int) (some []Listed, next int64, err error) {
 	found, err := s.search(ctx, `"_source":{"excludes":["plan"]},`, which, after, size)
 	if err != nil {
 		return nil, -1, err
@@ -73,13 +73,13 @@ func (s *Store) list(ctx context.Context, which string, after int64, size int) (
 	for i := range found {
 		h := &head{}
 		if json.Unmarshal(found[i].Source, h) == nil && (h.State != undone || len(h.Left) > 0) {
-			page = append(page, h.listed())
+			some = append(some, h.listed())
 		}
 	}
 	if len(found) < size {
-		return page, -1, nil
+		return some, -1, nil
 	}
-	return page, found[len(found)-1].SeqNo, nil
+	return some, found[len(found)-1].SeqNo, nil
 }
 
 // Of lists the journals of one lock as List does, the oldest lease first. Those that aren't settled are as they are now. Errors: ErrStore.
@@ -101,11 +101,11 @@ func (s *Store) Of(ctx context.Context, l *Lock) ([]Listed, error) {
 		}
 	}
 	for after := int64(-1); ; {
-		page, next, err := s.list(ctx, shownUndone, after, 10*atOnce)
+		some, next, err := s.list(ctx, shownUndone, after, 10*atOnce)
 		if err != nil {
 			return nil, err
 		}
-		for _, j := range page {
+		for _, j := range some {
 			if j.Doc == l.Doc && j.Path == l.Path && !slices.ContainsFunc(all, func(o Listed) bool { return o.Token == j.Token }) {
 				all = append(all, j)
 			}
