@@ -29,7 +29,7 @@ import (
 //
 // "Heard" means that the client got the answer, as far as is known.
 //
-// Attempt.Follow and History.Find are asked before a base is chosen. The other methods note what has become of a write.
+// Attempt.Follow and History.Find are asked before a base is chosen.
 
 const (
 	// soon is the shortest time after which a client gives up a write. A younger write's client is taken to be there, without asking.

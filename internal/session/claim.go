@@ -20,8 +20,8 @@ type claim struct {
 	arrived uint64 // the shard's order when the write came, before it waited for its base
 	takenAt uint64 // the shard's order when the base was taken
 
-	// took is where the base comes from. Only TakeRead and TakeView reserve something. TakeSent says that the write repeats one that was
-	// acknowledged.
+	// took is where the base comes from; TakeNothing also stands for a recollection. Only TakeRead and TakeView reserve something. TakeSent
+	// says that the write repeats one that was acknowledged. TakePast also stands for a view that another write has taken.
 	took           choice.Action
 	kind           Kind
 	viewcache.View        // for a read, only the fields that reads have, too

@@ -37,7 +37,7 @@ type Store struct {
 // Comparison says how what writes send is compared with what clients have seen. The zero value is for whole documents.
 type Comparison struct {
 	// On returns what would be sent by a client that has seen the document base; base is nil if there is no document. On must be pure. Nil:
-	// the same would be sent.
+	// the same would be sent, and neither Part nor Marks counts.
 	On func(base []byte) ([]byte, error)
 	// Part says that the argument sent of Take, TakeAt and TakeCopy is a part of a document. On returns what that makes of base then, and
 	// base itself if the part changes nothing. The Sent of the write's Ack is what On makes of the base's View.

@@ -76,7 +76,7 @@ func (s *Store) list(ctx context.Context, which string, after int64, size int) (
 			some = append(some, h.listed())
 		}
 	}
-	if len(found) < size {
+	if len(found) == 0 || len(found) < size {
 		return some, -1, nil
 	}
 	return some, found[len(found)-1].SeqNo, nil

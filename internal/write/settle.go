@@ -298,9 +298,9 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
-// saysNothing reports whether the change's answer is a refusal of one try, and an earlier try may have been applied.
+// saysNothing reports whether the change's answer is no acknowledgement of one try, and an earlier try may have been applied.
 func (c *change) saysNothing() bool {
-	return c.maybeApplied && c.answer != nil && c.answer.Status >= 300
+	return c.maybeApplied && c.answer != nil && c.answer.Status > http.StatusCreated
 }
 
 // verdict is the change's error.

@@ -104,6 +104,9 @@ func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
 		"429":                func() (*upstream.Response, error) { return answering(429, tooManyRequests), nil },
 		"503":                func() (*upstream.Response, error) { return answering(503, `{"status":503}`), nil },
 		"400":                func() (*upstream.Response, error) { return answering(400, `{"status":400}`), nil },
+		"202": func() (*upstream.Response, error) {
+			return answering(202, `{"_index":"shop","_id":"1","_version":2,"result":"updated","_seq_no":1,"_primary_term":1}`), nil
+		},
 	} {
 		for _, method := range []string{"PUT", "DELETE"} {
 			t.Run(name+" "+method, func(t *testing.T) {
