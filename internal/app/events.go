@@ -50,8 +50,8 @@ func (a *App) unguardable(index, reason string) {
 		return
 	}
 	if n, tell := a.denied.Count(); tell {
-		a.log.Warn("the engine refuses to say what an index is, so conflicts there are answered with 409, or 504, and nothing is merged. The "+
-			"credentials of upstream.auth, or else those of the client, need the privileges monitor and view_index_metadata",
+		a.log.Warn("the engine doesn't say what an index is, so conflicts there are answered with 409, or 504, and nothing is merged. "+
+			"Probably the credentials of upstream.auth, or else those of the client, lack the privileges monitor and view_index_metadata",
 			obs.KeyIndex, index, obs.KeyCount, n)
 	}
 }

@@ -351,3 +351,29 @@ func TestAViewIsAmbiguousIfNoRuleHasSearchesRemembered(t *testing.T) {
 		})
 	}
 }
+
+// What is found in an index whose rule takes no bases from sessions is the base of nothing.
+func TestNoViewIsAmbiguousForASearchOfWhatHasNoBases(t *testing.T) {
+	for name, logs := range map[string]string{"off": "mode: 'off'", "by If-Match": "base: {from: [if_match]}"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, "rules:\n- {name: logs, match: {index: [logs]}, "+logs+"}\n- {name: all, base: {ambiguous: fail}}\n",
+				Identity{Infer: true, Address: true}, enginetest.Serve(t))
+			w.put(doc1, `{"log":[]}`)
+			w.ask(w.direct, "PUT", "/logs/_doc/1?refresh=true", `{"a":1}`)
+			w.ask(w.proxied, "GET", doc1, "")
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`), 200, "guarded;attempts=1;base=session")
+			w.ask(w.proxied, "POST", "/logs/_search", `{}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, "guarded;attempts=1;base=view")
+		})
+	}
+}
+
+// A search may get stamps under a rule that has only other reads remembered.
+func TestAViewIsAmbiguousIfHitsAreStampedAndNotRemembered(t *testing.T) {
+	w := newWorldOn(t, "rules:\n- {name: all, base: {reads: [get], stamp: _rev}}\n", Identity{Infer: true, Address: true}, enginetest.Serve(t))
+	w.put(doc1+"?refresh=true", `{"log":[]}`)
+	w.ask(w.proxied, "GET", doc1, "")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a"]}`), 200, "guarded;attempts=1;base=session")
+	w.ask(w.proxied, "POST", "/shop/_search", `{}`)
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, "guarded;attempts=1;base=view;ambiguous")
+}

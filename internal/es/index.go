@@ -222,7 +222,7 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 		return true, nil
 	}
 	// OpenSearch's security refuses it with a 500.
-	refused := gjson.GetBytes(a.Body, "error.type").String() == "security_exception"
+	refused := a.Status == http.StatusInternalServerError && gjson.GetBytes(a.Body, "error.type").String() == "security_exception"
 	if !refused && (a.Status >= 500 || a.Status == http.StatusTooManyRequests) {
 		return false, a.failure()
 	}

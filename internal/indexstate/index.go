@@ -269,6 +269,9 @@ func (ix Index[W]) HasSearched(w W, now int64) bool {
 // Shown notes that w is shown documents of the index now, and nobody knows which ones, or in which revisions.
 func (ix Index[W]) Shown(w W, now int64) { ix.shown.note(w, now, now+ix.in.maxAge) }
 
+// WasShown is Shown for one of whom it doesn't count when that was. It is known for maxAge at least, and seldom noted anew.
+func (ix Index[W]) WasShown(w W, now int64) { ix.shown.add(w, now, ix.in.maxAge+ix.in.maxAge/7+1) }
+
 // ShownSince reports whether w was shown such documents after a moment, or at it: of the index, or of one with an unknown name: "". It is
 // known for maxAge. Without anybody it is three loads.
 func (ix Index[W]) ShownSince(w W, moment, now int64) bool {

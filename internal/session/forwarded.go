@@ -206,7 +206,11 @@ func (s *Store) ShownUnknown(sess Session, index string) {
 		return
 	}
 	now := s.clock()
-	s.find(index, sess.Credentials(), now).Shown(sess.Bare(), now)
+	if ix := s.find(index, sess.Credentials(), now); sess.IsNamed() {
+		ix.Shown(sess.Bare(), now)
+	} else {
+		ix.WasShown(sess.Bare(), now)
+	}
 }
 
 // wasShown reports whether clients of the inferred session were shown documents of the index, or have searched it, and nobody knows what

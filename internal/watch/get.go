@@ -500,6 +500,7 @@ func (rd *Reading) Written(ru *rule.Rule, keep bool, answer []byte) (body []byte
 func (rd *Reading) makeHooks() *hooks {
 	if h := &rd.hooks; h.head == nil {
 		h.head, h.headTagged, h.headOpen = rd.copy.Head, rd.headTagged, rd.headOpen
+		h.shown = rd.shown
 		h.copy, h.last, h.whole = rd.copy.Copy, rd.copy.Last, rd.rememberCopy
 	}
 	return &rd.hooks

@@ -33,6 +33,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 			return true
 		case name == "" && rd.rules.Elsewhere(a, ru): // it may be an alias
 		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
+			f.baseless = ru != nil
 			return false
 		}
 	}

@@ -17,6 +17,8 @@ type searchPlan struct {
 	query  []byte
 	// watches has its hits remembered, stamps has them stamped.
 	watches, stamps bool
+	// baseless says that the rule of the only index that it names takes no bases from what clients have seen.
+	baseless bool
 	// The client asks itself for the numbers, or for the version.
 	numbered, versioned bool
 	size                int64 // how many hits it asks for

@@ -66,7 +66,7 @@ type Reading struct {
 
 // hooks are methods that the door calls, each made once for a connection.
 type hooks struct {
-	head, headTagged, headOpen func(h *wire.Head, first []byte) []wire.Field
+	head, headTagged, headOpen, shown func(h *wire.Head, first []byte) []wire.Field
 
 	copy        func(b []byte)
 	last, whole func()
@@ -163,5 +163,8 @@ func (rd *Reading) failed(err error) {
 	}
 	rd.stamps.skip(outcome.ReasonTooLarge)
 	fields := rd.stamps.report(rd.w.Metrics, nil)
-	rd.r.Pass(proxy.ForwardOptions{OnHead: func(*wire.Head, []byte) []wire.Field { return fields }})
+	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
+		rd.shown(h, nil)
+		return fields
+	}})
 }

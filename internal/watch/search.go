@@ -1,13 +1,11 @@
 package watch
 
 import (
-	"errors"
 	"net/http"
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/rule"
-	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/proxy"
 )
@@ -35,7 +33,7 @@ func (rd *Reading) search() bool {
 	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
-		rd.unread = f.size != 0 && !partialHits(text)
+		rd.unread = !f.baseless && f.size != 0 && !partialHits(text)
 		return false
 	}
 	return true
@@ -56,11 +54,7 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 	more := added{numbers: !f.numbered}
 	rd.begin(false)
 	res, err := rd.askForAll(more.query(rd.r.Op().Query))
-	switch {
-	case errors.Is(err, upstream.ErrTooLarge) && !f.stamps:
-		rd.forwardSearch()
-		return
-	case err != nil:
+	if err != nil {
 		rd.failed(err)
 		return
 	}
@@ -69,7 +63,9 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 	if res.Status == http.StatusOK {
 		text, ok := f.text(rd.w.MaxBody)
 		if !ok { // whether the client wants the numbers can't be told
-			rd.forwardSearch()
+			if rd.unread = true; !rd.unwatched() {
+				rd.r.Pass(proxy.ForwardOptions{})
+			}
 			return
 		}
 		f.judge(text)
@@ -82,13 +78,6 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 	rd.answer(res, answer)
 }
 
-// forwardSearch forwards the search as its client put it.
-func (rd *Reading) forwardSearch() {
-	if !rd.unwatched() {
-		rd.r.Pass(proxy.ForwardOptions{})
-	}
-}
-
 // hitsOf remembers and stamps the hits of a search.
 func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 	name := ""
@@ -96,7 +85,7 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 		name = f.target.Index
 	}
 	var rules rulesOf
-	rest := sources(answer)
+	rest, unread := sources(answer), false
 	for d := range hits(answer, name) {
 		rules.find(rd, name, d.Index)
 		d.watches, d.stamper = rules.watches, rules.stamper
@@ -104,9 +93,12 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 			rd.remember(d)
 		} else {
 			rd.show(d)
+			unread = unread || d.Source != nil
 		}
 		rd.stamp(d)
 		rest -= d.sources()
 	}
-	rd.showRest(rest)
+	if rd.showRest(rest); unread && rd.known() && !rd.named() {
+		rd.showUnknown()
+	}
 }

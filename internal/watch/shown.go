@@ -70,13 +70,16 @@ func (rd *Reading) unwatched() bool {
 			return true
 		}
 	}
-	rd.r.Pass(proxy.ForwardOptions{OnHead: func(h *wire.Head, _ []byte) []wire.Field {
-		if h.Status >= 200 && h.Status <= 299 {
-			rd.showUnknown()
-		}
-		return nil
-	}})
+	rd.r.Pass(proxy.ForwardOptions{OnHead: rd.makeHooks().shown})
 	return true
+}
+
+// shown notes an answer of which nobody knows which documents it shows, if it is a success.
+func (rd *Reading) shown(h *wire.Head, _ []byte) []wire.Field {
+	if h.Status >= 200 && h.Status <= 299 && rd.known() {
+		rd.showUnknown()
+	}
+	return nil
 }
 
 // mayShowWhole reports whether the answer to a request that nobody watches may show whole documents. In an inferred session nothing else
