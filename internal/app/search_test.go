@@ -68,6 +68,11 @@ func TestWhatASearchFindsIsWhatItsClientWritesFrom(t *testing.T) {
 		"also with vectors":         {"/shop/_search", `{"from":0,"size":5,"_source":{"exclude_vectors":false}}`}, // as elasticsearch.dsl of Python asks
 		"a filter of nothing":       {"/shop/_search", `{"_source":{"includes":[],"excludes":[]}}`},
 		"no filter":                 {"/shop/_search", `{"_source":{}}`},
+		"by a helper":               {"/shop/_search?filter_path=hits.hits._source", `{}`}, // as helpers.search of JavaScript asks
+		"by a helper, and an alias": {"/al/_search?filter_path=hits.hits._source", `{}`},
+		"by a helper, some members": {"/shop/_search?filter_path=hits.hits._id%2Chits.hits._source,took", `{"version":true,"seq_no_primary_term":true}`},
+		"the list of hits":          {"/shop/_search?filter_path=hits.hits", `{"version":true}`},
+		"all hits, by stars":        {"/shop/_search?filter_path=*.h*&size=3", ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := searching(t, "")
@@ -86,25 +91,47 @@ func TestWhatASearchFindsIsWhatItsClientWritesFrom(t *testing.T) {
 	}
 }
 
+// A filter_path leaves out hits without a _source. Whoever searches such an index gets that, though the engine is asked for more members.
+func TestAFilteredSearchShowsNoHitThatItsFilterLeavesOut(t *testing.T) {
+	w, _ := searching(t, "")
+	w.ask(w.direct, "PUT", "/bare", `{"mappings":{"_source":{"enabled":false}}}`)
+	w.put("/bare/_doc/1?refresh=true", `{"log":["a"]}`)
+	w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"al"}},{"add":{"index":"bare","alias":"al"}}]}`)
+	for _, target := range []string{"/bare", "/shop", "/al", "/*", "/none", ""} {
+		for _, query := range []string{"hits.hits._source", "hits.hits._source,took", "hits.hits._source,hits.hits._score", "hits.hits", "hits.hits._source,error"} {
+			for _, body := range []string{"", `{"query":{"match_none":{}}}`, `{"_source":false}`, `{"sort":"_id"}`} {
+				direct := w.ask(w.direct, "POST", target+"/_search?filter_path="+query, body)
+				through := w.ask(w.proxied, "POST", target+"/_search?filter_path="+query, body, "Optimist-Session", "me")
+				if through.Status != direct.Status || took(through.Body) != took(direct.Body) {
+					t.Errorf("%s %s: %d %s, without optimist %s", target, query, through.Status, through.Body, direct.Body)
+				}
+			}
+		}
+	}
+}
+
 // Nothing is asked for where nobody may write what is found, or nothing of it could be a base.
 func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
 	for name, c := range map[string]struct{ rules, target, body, field, value string }{
-		"a part":           {"", "/shop/_search?_source=log", "", "", ""},
-		"a part, by body":  {"", "/shop/_search", `{"_source":["log"]}`, "", ""},
-		"a part, included": {"", "/shop/_search", `{"_source":{"includes":["log"],"excludes":[]}}`, "", ""},
-		"no vectors":       {"", "/shop/_search", `{"_source":{"exclude_vectors":true}}`, "", ""},
-		"no source":        {"", "/shop/_search", `{"_source":false}`, "", ""},
-		"stored fields":    {"", "/shop/_search", `{"stored_fields":["log"],"_source":true}`, "", ""},
-		"collapsed":        {"", "/shop/_search", `{"collapse":{"field":"k"}}`, "", ""},
-		"filtered":         {"", "/shop/_search?filter_path=hits.hits._source", "", "", ""},
-		"pretty":           {"", "/shop/_search?pretty", "", "", ""},
-		"no JSON":          {"", "/shop/_search", "", "Accept", "application/yaml"},
-		"many":             {"", "/shop/_search?size=1000", "", "", ""},
-		"many, by body":    {"", "/shop/_search", `{"size":1000}`, "", ""},
-		"no hits":          {"rules: [{name: r, base: {reads: [search]}}]", "/shop/_search", `{"size":0}`, "", ""},
-		"not by this rule": {"rules: [{name: r, base: {reads: [get, mget]}}]", "/shop/_search", "", "", ""},
-		"off":              {"rules: [{name: r, mode: off, match: {index: [shop]}}]", "/shop/_search", "", "", ""},
-		"If-Match alone":   {"rules: [{name: r, base: {from: [if_match]}}]", "/shop/_search", "", "", ""},
+		"a part":                   {"", "/shop/_search?_source=log", "", "", ""},
+		"a part, by body":          {"", "/shop/_search", `{"_source":["log"]}`, "", ""},
+		"a part, included":         {"", "/shop/_search", `{"_source":{"includes":["log"],"excludes":[]}}`, "", ""},
+		"no vectors":               {"", "/shop/_search", `{"_source":{"exclude_vectors":true}}`, "", ""},
+		"no source":                {"", "/shop/_search", `{"_source":false}`, "", ""},
+		"stored fields":            {"", "/shop/_search", `{"stored_fields":["log"],"_source":true}`, "", ""},
+		"collapsed":                {"", "/shop/_search", `{"collapse":{"field":"k"}}`, "", ""},
+		"filtered":                 {"", "/shop/_search?filter_path=hits.hits._source.log", "", "", ""},
+		"filtered by name":         {"", "/shop/_search?filter_path=hits.hits,-hits.hits._id", "", "", ""},
+		"filtered away":            {"", "/shop/_search?filter_path=hits.total", "", "", ""},
+		"a helper's, of any index": {"", "/_search?filter_path=hits.hits._source", "", "", ""},
+		"pretty":                   {"", "/shop/_search?pretty", "", "", ""},
+		"no JSON":                  {"", "/shop/_search", "", "Accept", "application/yaml"},
+		"many":                     {"", "/shop/_search?size=1000", "", "", ""},
+		"many, by body":            {"", "/shop/_search", `{"size":1000}`, "", ""},
+		"no hits":                  {"rules: [{name: r, base: {reads: [search]}}]", "/shop/_search", `{"size":0}`, "", ""},
+		"not by this rule":         {"rules: [{name: r, base: {reads: [get, mget]}}]", "/shop/_search", "", "", ""},
+		"off":                      {"rules: [{name: r, mode: off, match: {index: [shop]}}]", "/shop/_search", "", "", ""},
+		"If-Match alone":           {"rules: [{name: r, base: {from: [if_match]}}]", "/shop/_search", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, seen := searching(t, c.rules)

@@ -91,8 +91,8 @@ func TestWhatANamedSessionIsShownUnwatchedIsNotMergedFromBefore(t *testing.T) {
 		"terms":                   {"GET", "/shop/_termvectors/1", ``, "", ""},
 		"SQL":                     {"POST", "/_plugins/_sql", `{}`, "", ""},
 		"nobody knows what":       {"GET", "/shop/_new_in_2031", ``, "", ""},
-		"filtered":                {"GET", "/shop/_search?filter_path=hits.hits._source", "", "", ""},
-		"filtered, with ids":      {"GET", "/shop/_search?filter_path=hits.hits._source,hits.hits._i*", "", "", ""},
+		"filtered":                {"GET", "/shop/_search?filter_path=hits.hits._source,-took", "", "", ""},
+		"filtered, with ids":      {"GET", "/shop/_search?filter_path=hits.hits._source,hits.hits._i*,-took", "", "", ""},
 		"fields of hits":          {"POST", "/shop/_search", `{"_source":["*"]}`, "", ""},
 		"fields of hits, but one": {"POST", "/shop/_search", `{"_source":{"excludes":["zz"]}}`, "", ""},
 		"fields of hits by query": {"GET", "/shop/_search?_source_includes=*", "", "", ""},
@@ -253,7 +253,7 @@ func TestASearchForTheNumbersIsWatchedIfItsClientTakesGzip(t *testing.T) {
 
 // What an alias shows counts for its index, also if nobody has written by the alias yet.
 func TestWhatAnAliasShowsCountsForItsIndex(t *testing.T) {
-	for _, target := range []string{"/store/_source/1?_source_excludes=zz", "/store/_search?filter_path=hits.hits._source"} {
+	for _, target := range []string{"/store/_source/1?_source_excludes=zz", "/store/_search?filter_path=hits.hits._source,-took"} {
 		l := newLedger(t, "")
 		l.ask(l.direct, "POST", "/_aliases", `{"actions":[{"add":{"index":"shop","alias":"store"}}]}`)
 		if a := l.as("a", "GET", target, ""); a.Status != 200 {
@@ -304,7 +304,7 @@ func TestAViewIsAmbiguousIfItsSessionWasShownDocumentsUnwatched(t *testing.T) {
 		"several searches":     {"POST", "/shop/_msearch", "{}\n{}\n", true},
 		"searches anywhere":    {"POST", "/_msearch", "{}\n{}\n", true},
 		"a template":           {"POST", "/shop/_search/template", `{}`, true},
-		"filtered":             {"GET", "/shop/_search?filter_path=hits.hits._source", "", true},
+		"filtered":             {"GET", "/shop/_search?filter_path=hits.hits._source,-took", "", true},
 		"indented":             {"GET", "/shop/_search?pretty", "", true},
 		"YAML":                 {"GET", "/shop/_search?format=yaml", "", true},
 		"one of each":          {"POST", "/shop/_search?preference=inner", `{"collapse":{"field":"log"}}`, true},

@@ -12,11 +12,14 @@ import (
 // out. A Filter doesn't change: goroutines may share it.
 type Filter struct{ include, exclude automaton }
 
+// blanks are what the engines take off both ends of a path.
+const blanks = "\t\n\v\f\r "
+
 // ParseFilter reads the value of filter_path: patterns with commas between them. A pattern with a minus sign in front excludes.
 func ParseFilter(value string) Filter {
 	var f Filter
 	for path := range strings.SplitSeq(value, ",") {
-		if rest, excludes := strings.CutPrefix(strings.TrimSpace(path), "-"); excludes {
+		if rest, excludes := strings.CutPrefix(strings.Trim(path, blanks), "-"); excludes {
 			f.exclude.add(rest)
 		} else {
 			f.include.add(rest)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"optimist/internal/api"
 	"optimist/internal/glob"
@@ -14,9 +12,6 @@ import (
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
-
-// revealing are the members of an answer to a get that say which document it shows, and in which revision.
-var revealing = [...]string{"_index", "_version", "_seq_no", "_primary_term", "_routing", "found"}
 
 // getPart looks at the read of a part of one document, or of another form of it.
 func (rd *Reading) getPart(mode rule.Mode) bool {
@@ -31,7 +26,7 @@ func (rd *Reading) getPart(mode rule.Mode) bool {
 // nothing, where the answer shows no document, or another filter_path is given.
 func (rd *Reading) getFiltered() bool {
 	op, d := rd.r.Op(), &rd.document
-	query, added := revealed(op.Query)
+	query, hidden := inGet.revealed(op.Query)
 	if query == nil || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
@@ -59,38 +54,45 @@ func (rd *Reading) getFiltered() bool {
 	rd.decide(d.Index)
 	d.watches = rd.choice.rule
 	rd.remember(d)
-	rd.answer(res, withoutMembers(res.Payload, added)) // what was remembered is no part of the answer any more
+	rd.answer(res, withoutMembers(res.Payload, hidden)) // what was remembered is no part of the answer any more
 	return true
 }
 
-// blanks are what the engines take off both ends of a path.
-const blanks = "\t\n\v\f\r "
+// shownAt is where an answer shows a document, and by which of its members it says which one that is, and in which revision.
+type shownAt struct {
+	path, open, end string
+	revealing       []string
+}
 
-// revealed is the query of a read with the revealing members in its filter_path. added are those that it hadn't let through before. The
+var (
+	inGet  = shownAt{"", "", "", []string{"_index", "_version", "_seq_no", "_primary_term", "_routing", "found"}}
+	inHits = shownAt{"hits.hits.", `{"hits":{"hits":[`, `]}}`, []string{"_index", "_id", "_version", "_seq_no", "_primary_term", "_routing"}}
+)
+
+// revealed is the query of a read with the revealing members in its filter_path. hidden are those that it hadn't let through before. The
 // query is nil if its filter_path leaves something out by name, or isn't sure to let all of _source through.
-func revealed(query []byte) (with []byte, added []string) {
+func (at shownAt) revealed(query []byte) (with []byte, hidden []string) {
 	raw, _ := uri.Param(query, "filter_path")
 	paths, err := uri.DecodeValue(nil, raw)
 	others := uri.Without(nil, query, "filter_path")
-	if err != nil || Partial(others) {
+	if err != nil || Partial(others) || bytes.Contains(paths, []byte("-")) {
 		return nil, nil
 	}
+	f := glob.ParseFilter(string(paths))
 	shows := func(name string) bool {
-		return slices.ContainsFunc(bytes.Split(paths, []byte(",")), func(path []byte) bool {
-			return glob.Match(strings.Trim(string(path), blanks), name)
-		})
+		return bytes.Contains(f.Append(nil, []byte(at.open+`{"`+name+`":0}`+at.end)), []byte(name))
 	}
-	if bytes.Contains(paths, []byte("-")) || !shows("_source") {
+	if f.Len() == 0 || !shows("_source") {
 		return nil, nil
 	}
 	with = append(append(with, "filter_path="...), raw...)
-	for _, name := range revealing {
+	for _, name := range at.revealing {
 		if !shows(name) {
-			with, added = append(append(with, ','), name...), append(added, name)
+			with, hidden = append(append(append(with, ','), at.path...), name...), append(hidden, name)
 		}
 	}
 	if len(others) > 0 {
 		with = append(append(with, '&'), others...)
 	}
-	return with, added
+	return with, hidden
 }

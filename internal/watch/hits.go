@@ -49,19 +49,44 @@ const smallPage = 20
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.
 func (rd *Reading) watchHits(f *searchPlan) {
 	more := added{numbers: !f.numbered, version: !f.versioned}
-	o := proxy.ForwardOptions{Target: append(append(append([]byte(nil), rd.r.Op().Path...), '?'), more.query(rd.r.Op().Query)...)}
+	o := proxy.ForwardOptions{Target: append(append(append([]byte(nil), rd.r.Op().Path...), '?'), more.query(f.query)...)}
 	name := ""
 	if api.OneIndex(f.target.Index) {
 		name = f.target.Index
 	}
 	_, scrolls := uri.Param(rd.r.Op().Query, "scroll")
 	rd.settleFirst(f.target.Index)
-	rd.forwardHits(o, name, more, scrolls)
+	rd.forwardHits(o, name, more, f.hidden, scrolls)
 }
 
-// forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers are taken out
-// again; a scroll's next page knows of them.
-func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, scrolls bool) {
+// reveal reports whether the search's filter_path lets all of _source through. The engine is then asked for the members that say what the
+// hits are, too.
+func (f *searchPlan) reveal() bool {
+	if _, filtered := uri.Param(f.query, "filter_path"); !filtered {
+		return false
+	}
+	query, hidden := inHits.revealed(f.query)
+	if query == nil {
+		return false
+	}
+	f.query, f.hidden = query, hidden
+	return true
+}
+
+// findsWhole reports whether each hit has a _source, if the engine is asked for hidden members. A filter_path leaves out a hit of which it
+// shows nothing, and the hidden members would keep it.
+func (rd *Reading) findsWhole(f *searchPlan) bool {
+	if len(f.hidden) == 0 {
+		return true
+	}
+	rd.settleFirst(f.target.Index)
+	ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, f.target.Index)
+	return known && ix.Exists() && !ix.Shared && !ix.Partial
+}
+
+// forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers and the hidden
+// members are taken out again; a scroll's next page knows of the numbers.
+func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, hidden []string, scrolls bool) {
 	rd.begin(false)
 	var rules rulesOf
 	looked, left := false, false
@@ -72,7 +97,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 		if !left {
 			rd.find(&rules, name, hit)
 		}
-		return more.without(hit)
+		return withoutMembers(more.without(hit), hidden)
 	}}
 	if rd.named() {
 		var s seeker
@@ -146,7 +171,7 @@ func (rd *Reading) scroll() bool {
 	if err != nil || !known {
 		return false
 	}
-	rd.forwardHits(proxy.ForwardOptions{}, "", more, true)
+	rd.forwardHits(proxy.ForwardOptions{}, "", more, nil, true)
 	return true
 }
 

@@ -14,14 +14,15 @@ import (
 type searchPlan struct {
 	requestBody
 	target rule.Target
-	query  []byte
+	query  []byte // with which the engine is asked
 	// watches has its hits remembered, stamps has them stamped.
 	watches, stamps bool
 	// baseless says that the rule of the only index that it names takes no bases from what clients have seen.
 	baseless bool
 	// The client asks itself for the numbers, or for the version.
 	numbered, versioned bool
-	size                int64 // how many hits it asks for
+	hidden              []string // the members of hits that the engine is asked for, though its filter_path leaves them out
+	size                int64    // how many hits it asks for
 }
 
 // defaultSize is how many hits a search has that doesn't say.

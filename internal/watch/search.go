@@ -20,8 +20,9 @@ func (rd *Reading) search() bool {
 	}
 	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
 	_, pretty := uri.Param(op.Query, "pretty") // hits whose bytes aren't those that are stored
+	filtered := f.reveal()
 	reads := f.readable && !asksForForm(op.Query)
-	f.watches, f.stamps = f.watches && reads && !pretty, f.stamps && reads
+	f.watches, f.stamps = f.watches && (reads || f.readable && filtered) && !pretty, f.stamps && reads
 	text, known := f.early()
 	if known {
 		f.judge(text)
@@ -30,7 +31,7 @@ func (rd *Reading) search() bool {
 	switch _, scrolls := uri.Param(op.Query, "scroll"); {
 	case f.stamps && !scrolls: // the pages of a scroll pass elsewhere, and would have no stamps
 		rd.searchNumbered(&f)
-	case f.watches && known && rd.mayWatch(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
+	case f.watches && known && rd.mayWatch(&f) && rd.findsWhole(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
 		rd.unread = !f.baseless && f.size != 0 && !partialHits(text)
