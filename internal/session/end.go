@@ -2,6 +2,7 @@ package session
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
@@ -66,6 +67,17 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	sh.emptied(e, was)
 }
 
+// saw makes v the session's view, and returns it. If a named session has a newer revision in hand, that stays: its client had given the
+// write up, and gone on, before the answer came.
+func (sh *shard) saw(e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
+	newer := func(n doc.Numbers) bool { return viewcache.Newer(n, v.Numbers) }
+	if k := &e.Key; k.Session.IsNamed() && (holdsNewer(e, v.Numbers) || slices.ContainsFunc(sh.pending.Of(*k).Guards(), newer)) {
+		return v
+	}
+	sh.See(e, v, stored, sent)
+	return e.View
+}
+
 // settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
 // as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
 func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
@@ -121,8 +133,8 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
-	sh.See(e, v, stored, sent)
-	c.series.see(&e.View, sent, stored)
+	left := sh.saw(e, v, stored, sent)
+	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, c.network, gone, c.since, now)
 		sh.See(copied, v, stored, sent)
