@@ -204,7 +204,7 @@ func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 	if n := len(theirs.members); j >= n {
 		p := &theirs.parts[j-n]
 		c.place, c.weight, c.at, c.text = p.place, w.weightWithout(p.place, p.weight), p.spot(it), p.text
-		return !w.isFixed(p.place) && !((w.part || p.place == w.marks) && !w.mine.has(p.place))
+		return !w.isFixed(p.place) && !((w.part || p.place == w.marks) && !w.has(p.place))
 	}
 	m := &theirs.members[j]
 	c.place, c.weight, c.at = m.kind, m.key+m.weight, m.spot(it)
@@ -212,22 +212,22 @@ func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 		c.place, c.weight = m.parent, maxWeight
 	}
 	c.weight = w.weightWithout(m.parent, c.weight)
-	return it.key != w.marks && !w.part || m.listed && w.mine.has(m.parent)
+	return it.key != w.marks && !w.part || m.listed && w.has(m.parent)
 }
 
 // weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
 // text: a client takes that out in one go, however much is in it.
 func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
-	if holder == 0 {
-		return weight
-	}
-	if holder != w.holder { // mostly the same one again
-		w.holder, w.holderGone = holder, !w.mine.has(holder)
-	}
-	if w.holderGone {
+	if holder != 0 && !w.has(holder) {
 		return 0
 	}
 	return weight
+}
+
+// has reports whether mine has a member at a place.
+func (w *weighing) has(place uint64) bool {
+	i, known := w.places.find(place)
+	return known && i < len(w.mine.members)
 }
 
 // noteNewest notes what the client would have taken out of the newest candidate.

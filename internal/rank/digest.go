@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -135,15 +134,18 @@ func (d *Digest) find(i int, place uint64) int {
 	if to < n && d.items[to].key <= place {
 		to = n
 	}
-	k, found := slices.BinarySearchFunc(d.items[from:to], place, func(it item, place uint64) int { return cmp.Compare(it.key, place) })
-	if !found {
+	for from < to {
+		if middle := (from + to) / 2; d.items[middle].key < place {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == n || d.items[from].key != place {
 		return -1
 	}
-	return from + k
+	return from
 }
-
-// has reports whether there is a member at a place.
-func (d *Digest) has(place uint64) bool { return d.find(0, place) >= 0 }
 
 // number returns the number at a place; nil: there is none. It looks at the i-th member first.
 func (d *Digest) number(i int, place uint64) *number {

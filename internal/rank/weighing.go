@@ -35,9 +35,6 @@ type weighing struct {
 	own       []uint64 // see findMixes
 	sliding   []uint64 // places of lists with entries dropped at one end, and others put in at the other
 
-	holder     uint64 // the last one that weightWithout was asked for
-	holderGone bool   // whether mine lacks that
-
 	sums      bool   // the rule adds numbers up
 	marks     uint64 // the place of the member that the client may leave out; 0: there is none
 	candidate int32  // the one that is being compared, or judged
@@ -91,7 +88,7 @@ const maxTouches = 16
 
 // begin makes the weighing ready for n candidates.
 func (w *weighing) begin(n int, mine *Digest, part bool) {
-	w.mine, w.part, w.newest, w.holder = mine, part, -1, 0
+	w.mine, w.part, w.newest = mine, part, -1
 	w.last, w.lastCandidate, w.compared = mine, none, 0
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
 	w.changes, w.contents = w.changes[:0], w.contents[:0]
