@@ -377,3 +377,30 @@ func TestAViewIsAmbiguousIfHitsAreStampedAndNotRemembered(t *testing.T) {
 	w.ask(w.proxied, "POST", "/shop/_search", `{}`)
 	w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, "guarded;attempts=1;base=view;ambiguous")
 }
+
+// A named session that knows a document by an answer alone that nobody here has read, writes from something, and nobody knows what.
+func TestWhatANamedSessionHasSeenUnwatchedAloneIsALostBase(t *testing.T) {
+	for name, rules := range map[string]string{"passed": "", "refused": "rules:\n- {name: all, base: {lost: reject}}\n"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, rules, Identity{}, engineWithOthers(t))
+			w.put(doc1, `{"log":["a"]}`)
+			me := func(method, target, body string) answer {
+				return w.ask(w.proxied, method, target, body, "Optimist-Session", "me")
+			}
+			if a := me("PUT", "/shop/_doc/2", `{"log":[]}`); strings.Contains(a.Outcome(), "lost") {
+				t.Errorf("of what it hasn't seen: %d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+			me("POST", "/shop/_msearch", "{}\n{}\n")
+			status, outcome := 200, "passed;attempts=1;base=lost;reason=unwatched"
+			if name == "refused" {
+				status, outcome = 409, "refused;attempts=0;base=lost;reason=unwatched"
+			}
+			w.wants(me("PUT", doc1, `{"log":["a","b"]}`), status, outcome)
+			if a := me("PUT", "/shop/_doc/3", `{"log":[]}`); a.Status != 201 {
+				t.Errorf("of what isn't there: %d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+			me("GET", doc1, "")
+			w.wants(me("PUT", doc1, `{"log":["a","b","c"]}`), 200, "guarded;attempts=1;base=session")
+		})
+	}
+}

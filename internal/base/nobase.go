@@ -41,11 +41,11 @@ func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err err
 	}
 }
 
-// refuseLost refuses a write whose base is lost, but for one case. After a restart nothing is known of any client. If there is no document
-// then, the write is let through as a create, because it overwrites nothing. In all other cases the client has seen a document: if it isn't
-// there, somebody has deleted it.
+// refuseLost refuses a write whose base is lost, but for one case. After a restart, or after answers that nobody has read, it isn't known
+// whether the client has seen the document. If there is none then, the write is let through as a create, because it overwrites nothing. In
+// all other cases the client has seen a document: if it isn't there, somebody has deleted it.
 func (f *Finder) refuseLost(ctx context.Context, w *Search) error {
-	if w.Sent == nil || w.Base.Reason != session.ReasonRestart {
+	if w.Sent == nil || w.Base.Reason != session.ReasonRestart && w.Base.Reason != session.ReasonUnwatched {
 		return ErrLost
 	}
 	if err := f.FetchBase(ctx, w); err != nil {

@@ -31,12 +31,13 @@ type Reason = viewcache.Reason
 
 // The reasons.
 const (
-	ReasonNone    = viewcache.NoReason
-	ReasonEvicted = viewcache.Evicted
-	ReasonAged    = viewcache.Aged
-	ReasonRestart = viewcache.Restart
-	ReasonIndex   = viewcache.Index
-	ReasonBlind   = viewcache.Blind
+	ReasonNone      = viewcache.NoReason
+	ReasonEvicted   = viewcache.Evicted
+	ReasonAged      = viewcache.Aged
+	ReasonRestart   = viewcache.Restart
+	ReasonIndex     = viewcache.Index
+	ReasonBlind     = viewcache.Blind
+	ReasonUnwatched = viewcache.Unwatched
 )
 
 // Base is what a client had when it made its change, reserved for one write. One of Commit, Delete, Doubt and Release ends the

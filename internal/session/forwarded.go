@@ -213,8 +213,8 @@ func (s *Store) ShownUnknown(sess Session, index string) {
 	}
 }
 
-// wasShown reports whether clients of the inferred session were shown documents of the index, or have searched it, and nobody knows what
-// they have seen.
+// wasShown reports whether clients of the session were shown documents of the index, or have searched it, and nobody knows what they have
+// seen.
 func (t *selection) wasShown() bool {
 	return t.ix.HasSearched(t.k.Session, t.now) || t.ix.ShownSince(t.k.Session.Bare(), t.now-int64(t.s.o.MaxAge)+1, t.now)
 }

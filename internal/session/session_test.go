@@ -535,6 +535,7 @@ func TestWordsOfKindsAndReasons(t *testing.T) {
 	}
 	for r, w := range map[Reason]string{
 		ReasonNone: "", ReasonEvicted: "evicted", ReasonAged: "aged", ReasonRestart: "restart", ReasonIndex: "index", ReasonBlind: "blind",
+		ReasonUnwatched: "unwatched",
 	} {
 		if r.String() != w {
 			t.Errorf("%d is %q", r, r)
