@@ -212,7 +212,7 @@ func TestABulkThatIsAStreamIsSaid(t *testing.T) {
 func TestADocumentOfAnotherIndexThanThePathIsABase(t *testing.T) {
 	w := newWorld(t, "", Identity{})
 	w.put("/other/_doc/1", `{}`)
-	for path, outcome := range map[string]string{"/other": "guarded;attempts=1;base=session", "/nobody": "passed;attempts=1;base=none"} {
+	for path, outcome := range map[string]string{"/other": "guarded;attempts=1;base=session", "/nobody": "passed;attempts=1;base=lost;reason=unwatched"} {
 		w.put(doc1, `{"n":1}`)
 		s := []string{"Optimist-Session", path}
 		if a := w.ask(w.proxied, "POST", path+"/_mget", `{"docs":[{"_index":"shop","_id":"1"}]}`, s...); a.Status != 200 {

@@ -83,5 +83,5 @@ func TestOfAMultiGetWithMoreDocumentsThanItsAnswerNoneIsRemembered(t *testing.T)
 	if a := w.ask(w.proxied, "POST", "/shop/_mget", ids, "Optimist-Session", "s"); a.Status != 200 {
 		t.Fatalf("%d %.200s", a.Status, a.Body)
 	}
-	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=none")
+	w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":2}`, "Optimist-Session", "s"), 200, "passed;attempts=1;base=lost;reason=unwatched")
 }

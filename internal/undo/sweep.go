@@ -70,7 +70,8 @@ func (s *Store) find(ctx context.Context, which string, after int64) (all []*hea
 }
 
 // search finds journals' records behind the one with that sequence number, the oldest first: size of them at most. There are none where
-// there is no index. What it finds may be a second old, and so decides nothing. more is further members of the search's body, each with a comma behind it.
+// there is no index. What it finds may be a second old, and so decides nothing. more is further members of the search's body, each with a
+// comma behind it.
 func (s *Store) search(ctx context.Context, more, which string, after int64, size int) (found []es.Item, err error) {
 	body := fmt.Sprintf(`{%s"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
 		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, more, size, kindHead, which, after)

@@ -39,6 +39,13 @@ func (f *searchPlan) judge(text []byte) {
 	f.judgeQuery()
 }
 
+// judgeForm does the same by the form in which the client wants the answer.
+func (f *searchPlan) judgeForm() {
+	_, pretty := uri.Param(f.query, "pretty") // hits whose bytes aren't those that are stored
+	whole := f.readable && !asksForForm(f.query)
+	f.watches, f.stamps = f.watches && !pretty && (whole || f.readable && f.reveal()), f.stamps && whole
+}
+
 // isOn reports whether a switch is on, as the engines read it: they take a text for it, too.
 func isOn(v gjson.Result) bool { return v.Type == gjson.True || v.Str == "true" }
 

@@ -19,10 +19,7 @@ func (rd *Reading) search() bool {
 		return false
 	}
 	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
-	_, pretty := uri.Param(op.Query, "pretty") // hits whose bytes aren't those that are stored
-	filtered := f.reveal()
-	reads := f.readable && !asksForForm(op.Query)
-	f.watches, f.stamps = f.watches && (reads || f.readable && filtered) && !pretty, f.stamps && reads
+	f.judgeForm()
 	text, known := f.early()
 	if known {
 		f.judge(text)
