@@ -67,11 +67,16 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	sh.emptied(e, was)
 }
 
-// saw makes v the session's view, and returns it. If a named session has a newer revision in hand, that stays: its client had given the
-// write up, and gone on, before the answer came.
-func (sh *shard) saw(e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
+// saw makes v, which the write has left, the session's view, and returns it. If the client of a named session had given the write up, and
+// gone on, before the answer came, what it has in hand stays. It has gone on if it has a newer revision in hand, or in a write under way, or
+// if it has read and written since the write came.
+func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	newer := func(n doc.Numbers) bool { return viewcache.Newer(n, v.Numbers) }
-	if k := &e.Key; k.Session.IsNamed() && (holdsNewer(e, v.Numbers) || slices.ContainsFunc(sh.pending.Of(*k).Guards(), newer)) {
+	wentOn := func() bool {
+		return holdsNewer(e, v.Numbers) || slices.ContainsFunc(sh.pending.Of(e.Key).Guards(), newer) ||
+			c.arrived > 0 && e.View.Set && min(e.View.Order, e.NewestRead) > c.arrived // a Witness hasn't come at any time
+	}
+	if e.Key.Session.IsNamed() && wentOn() {
 		return v
 	}
 	sh.See(e, v, stored, sent)
@@ -133,7 +138,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
 	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
-	left := sh.saw(e, v, stored, sent)
+	left := sh.saw(c, e, v, stored, sent)
 	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
 		copied := sh.Put(viewcache.Key{Session: k.Session.Holding(a.Copy), Ref: e.Key.Ref}, c.network, gone, c.since, now)
