@@ -124,6 +124,7 @@ func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
 		"filtered by name":         {"", "/shop/_search?filter_path=hits.hits,-hits.hits._id", "", "", ""},
 		"filtered away":            {"", "/shop/_search?filter_path=hits.total", "", "", ""},
 		"a helper's, of any index": {"", "/_search?filter_path=hits.hits._source", "", "", ""},
+		"beside script fields":     {"", "/shop/_search?filter_path=hits.hits._source", `{"script_fields":{}}`, "", ""},
 		"pretty":                   {"", "/shop/_search?pretty", "", "", ""},
 		"no JSON":                  {"", "/shop/_search", "", "Accept", "application/yaml"},
 		"many":                     {"", "/shop/_search?size=1000", "", "", ""},
@@ -352,6 +353,7 @@ func TestLaterPagesOfAScrollAreAsTheFirst(t *testing.T) {
 		{"POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"page2=="}`},
 		{"GET", "/_search/scroll?scroll=1m&scroll_id=page3%3D%3D", ``},
 		{"GET", "/_search/scroll/page3==?scroll=1m", ``},
+		{"POST", "/_search/scroll?filter_path=_scroll_id,hits.hits", `{"scroll":"1m","scroll_id":"page3=="}`},
 	}
 	plain, _ := scrolling(t)
 	engine, numbered := scrolling(t)

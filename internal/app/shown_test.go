@@ -404,3 +404,30 @@ func TestWhatANamedSessionHasSeenUnwatchedAloneIsALostBase(t *testing.T) {
 		})
 	}
 }
+
+// What nobody has read says nothing against what the session has read of the document in another index.
+func TestABaseFollowsItsAliasAlsoBehindWhatNobodyHasRead(t *testing.T) {
+	for _, target := range []string{"", "/_msearch"} {
+		w := newWorldOn(t, "rules:\n- {name: r, match: {index: [al, blue, green]}}\n", Identity{}, engineWithOthers(t))
+		w.put("/blue", `{"aliases":{"al":{}}}`)
+		w.put("/green", `{}`)
+		for _, doc := range []string{"/blue/_doc/1", "/green/_doc/0", "/green/_doc/1"} {
+			w.put(doc, `{"l":["x"]}`)
+		}
+		me := func(method, target, body string) answer {
+			return w.ask(w.proxied, method, target, body, "Optimist-Session", "me")
+		}
+		me("PUT", "/al/_doc/7", `{"l":["x"]}`)
+		if target != "" {
+			me("POST", target, "{}\n{}\n")
+		}
+		me("GET", "/al/_doc/1", "")
+		w.move()
+		w.put("/green/_doc/1", `{"l":["x","others"]}`)
+		w.ask(w.proxied, "GET", "/al/_doc/1", "", "Optimist-Session", "o") // somebody else sees the move
+		w.wants(me("PUT", "/al/_doc/1", `{"l":["x","mine"]}`), 200, "merged;attempts=2;base=session")
+		if got := w.stored("/green/_doc/1"); got != `{"l":["x","others","mine"]}` {
+			t.Errorf("after %q: stored %s", target, got)
+		}
+	}
+}

@@ -177,6 +177,7 @@ func TestALostBaseIsRefusedOnlyWhereTheRuleSaysSo(t *testing.T) {
 		reason session.Reason
 		engine library
 		delete bool
+		part   bool
 
 		pass  bool
 		err   error
@@ -189,6 +190,11 @@ func TestALostBaseIsRefusedOnlyWhereTheRuleSaysSo(t *testing.T) {
 		"refused after a restart, of what is there":  {rule: rejects, reason: session.ReasonRestart, err: ErrLost, kind: session.KindRead, cause: "restart"},
 		"a create after a restart":                   {rule: rejects, reason: session.ReasonRestart, engine: missing, kind: session.KindAbsent},
 		"a delete after a restart":                   {rule: rejects, reason: session.ReasonRestart, engine: missing, delete: true, err: ErrLost, kind: session.KindLost, cause: "restart"},
+		"of what is there, which nobody has read":    {rule: rejects, reason: session.ReasonUnwatched, err: ErrLost, kind: session.KindRead, cause: "unwatched"},
+		"a create of what nobody has read":           {rule: rejects, reason: session.ReasonUnwatched, engine: missing, kind: session.KindAbsent},
+		"and none where the rule rejects unknown":    {rule: with(func(r *rule.Rule) { r.RejectLost, r.Unknown = true, rule.UnknownReject }), reason: session.ReasonUnwatched, engine: missing, err: ErrPreconditionRequired, kind: session.KindAbsent},
+		"a part of what nobody has read":             {rule: rejects, reason: session.ReasonUnwatched, part: true, pass: true, kind: session.KindLost, cause: "unwatched"},
+		"a part after a restart":                     {rule: rejects, reason: session.ReasonRestart, part: true, err: ErrLost, kind: session.KindLost, cause: "restart"},
 		"a create whose session forgot a document":   {rule: rejects, reason: session.ReasonEvicted, engine: missing, err: ErrLost, kind: session.KindLost, cause: "evicted"},
 		"the engine can't be asked after a restart":  {rule: rejects, reason: session.ReasonRestart, engine: library{err: errors.New("down")}, err: catalog.ErrUnavailable, kind: session.KindLost, cause: "restart"},
 		"demanded where the rule rejects unknown":    {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownReject }), reason: session.ReasonAged, err: ErrPreconditionRequired, kind: session.KindLost, cause: "aged"},
@@ -200,7 +206,9 @@ func TestALostBaseIsRefusedOnlyWhereTheRuleSaysSo(t *testing.T) {
 				method = "DELETE"
 			}
 			w := writing(t, method, "/shop/_doc/1", c.rule)
-			w.Base.Kind, w.Base.Reason = session.KindLost, c.reason
+			if w.Base.Kind, w.Base.Reason = session.KindLost, c.reason; c.part {
+				w.Part = &patch.Request{}
+			}
 			f := newFinder(t, w)
 			if c.engine.err != nil {
 				f.Engine = c.engine

@@ -120,10 +120,14 @@ func (f *Finder) takeFormer(w *Search) {
 	}
 }
 
-// isLostLongAgo reports whether the base is lost of which the session knows no more than that it was seen before the start, or is too old.
-// Whatever else the session knows is newer.
+// isLostLongAgo reports whether the base is lost of which the session knows no more than that it is too old, or was perhaps seen before the
+// start, or in an answer that nobody has read. What the session knows of the document in another index is better.
 func (w *Search) isLostLongAgo() bool {
-	return w.Base.Kind == session.KindLost && (w.Base.Reason == session.ReasonRestart || w.Base.Reason == session.ReasonAged)
+	switch w.Base.Reason {
+	case session.ReasonRestart, session.ReasonAged, session.ReasonUnwatched:
+		return w.Base.Kind == session.KindLost
+	}
+	return false
 }
 
 // carry makes what the client has seen in the index before the base, without its numbers. In an inferred session the write leaves nothing,

@@ -16,16 +16,18 @@ import (
 //
 // The rule's base.unknown doesn't count for a part: the engine merges it, as it would any _update.
 func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err error) {
-	if w.Part != nil {
-		if w.Base.Kind == session.KindLost && w.Rule.RejectLost {
-			return false, ErrLost
-		}
-		return true, nil
-	}
-	if w.Base.Kind == session.KindLost {
+	lost := w.Base.Kind == session.KindLost
+	if lost {
 		w.Outcome.Reason = w.Base.Reason.String()
-		if w.Rule.RejectLost {
-			return false, f.refuseLost(ctx, w)
+	}
+	switch {
+	case w.Part != nil && lost && w.Rule.RejectLost && w.Base.Reason != session.ReasonUnwatched: // of which no base was ever known
+		return false, ErrLost
+	case w.Part != nil:
+		return true, nil
+	case lost && w.Rule.RejectLost:
+		if err := f.refuseLost(ctx, w); err != nil || w.Rule.Unknown != rule.UnknownReject {
+			return false, err
 		}
 	}
 	if w.Base.Reason == session.ReasonBlind {

@@ -176,8 +176,9 @@ type Base struct {
 	Unknown Unknown `json:"unknown"`
 
 	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before the proxy's
-	// start): pass (default: counted, the outcome says so, and `unknown` decides) or reject (409: the client reads
-	// again). After a start, reject still lets a PUT of a document that doesn't exist through, as a create.
+	// start), or was shown to a named session by an answer that the proxy doesn't read (unwatched): pass (default:
+	// counted, the outcome says so, and `unknown` decides) or reject (409: the client reads again). After a start, and of
+	// what was unwatched, reject still lets a PUT of a document that doesn't exist through, as a create.
 	Lost Lost `json:"lost"`
 
 	// Ambiguous is for writes for which several reads of the session could be the base: guess (default: the read that

@@ -158,7 +158,7 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 		b.Kind, b.Reason, c.leavesBase = KindLost, why, true
 	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; copies are younger
 		b.Kind, b.Reason = KindLost, ReasonRestart
-	} else if t.Named && t.wasShown() {
+	} else if t.Named && !t.k.Session.IsOfHolder() && t.wasShown() {
 		b.Kind, b.Reason = KindLost, ReasonUnwatched
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named

@@ -33,7 +33,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 			return true
 		case name == "" && rd.rules.Elsewhere(a, ru): // it may be an alias
 		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
-			f.baseless = ru != nil
+			f.baseless = ru != nil && (name == "" || name == a.Index) // of what stands behind an alias, another rule may say so
 			return false
 		}
 	}
@@ -75,9 +75,12 @@ func (f *searchPlan) reveal() bool {
 
 // findsWhole reports whether each hit has a _source, if the engine is asked for hidden members. A filter_path leaves out a hit of which it
 // shows nothing, and the hidden members would keep it.
-func (rd *Reading) findsWhole(f *searchPlan) bool {
-	if len(f.hidden) == 0 {
+func (rd *Reading) findsWhole(f *searchPlan, text []byte) bool {
+	switch {
+	case len(f.hidden) == 0:
 		return true
+	case gjson.GetBytes(text, "script_fields").Exists(): // beside which _source is only shown on demand
+		return false
 	}
 	rd.settleFirst(f.target.Index)
 	ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, f.target.Index)
@@ -149,7 +152,11 @@ func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
 // scroll remembers the hits of a scroll's later page. Its first request has decided what they are like.
 func (rd *Reading) scroll() bool {
 	op := rd.r.Op()
-	if len(op.Query) > 0 && asksForForm(op.Query) || !rd.r.Client().Known || !rd.r.Rewritable() {
+	others := op.Query // without a filter_path, which may let the numbers through that nobody has asked for
+	if _, filtered := uri.Param(op.Query, "filter_path"); filtered {
+		others = uri.Without(nil, op.Query, "filter_path")
+	}
+	if len(others) > 0 && asksForForm(others) || !rd.r.Client().Known || !rd.r.Rewritable() {
 		return false
 	}
 	raw, _ := uri.Param(op.Query, "scroll_id")

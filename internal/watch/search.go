@@ -28,7 +28,7 @@ func (rd *Reading) search() bool {
 	switch _, scrolls := uri.Param(op.Query, "scroll"); {
 	case f.stamps && !scrolls: // the pages of a scroll pass elsewhere, and would have no stamps
 		rd.searchNumbered(&f)
-	case f.watches && known && rd.mayWatch(&f) && rd.findsWhole(&f) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
+	case f.watches && known && rd.mayWatch(&f) && rd.findsWhole(&f, text) && budget.Of(rd.r.Context()).Take(2*largeHit) == nil:
 		rd.watchHits(&f)
 	default:
 		rd.unread = !f.baseless && f.size != 0 && !partialHits(text)
