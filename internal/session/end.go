@@ -68,8 +68,8 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 }
 
 // saw makes v, which the write has left, the session's view, and returns it. If the client of a named session had given the write up, and
-// gone on, before the answer came, what it has in hand stays. It has gone on if it has a newer revision in hand, or in a write under way, or
-// if it has read and written since the write came.
+// gone on, before the answer came, what it has in hand stays. It has gone on if it has a newer revision in hand, or in a write under way.
+// It also has if it has read and written since the write came.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	newer := func(n doc.Numbers) bool { return viewcache.Newer(n, v.Numbers) }
 	wentOn := func() bool {
