@@ -152,11 +152,8 @@ func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
 // scroll remembers the hits of a scroll's later page. Its first request has decided what they are like.
 func (rd *Reading) scroll() bool {
 	op := rd.r.Op()
-	others := op.Query // without a filter_path, which may let the numbers through that nobody has asked for
-	if _, filtered := uri.Param(op.Query, "filter_path"); filtered {
-		others = uri.Without(nil, op.Query, "filter_path")
-	}
-	if len(others) > 0 && asksForForm(others) || !rd.r.Client().Known || !rd.r.Rewritable() {
+	others := uri.Without(nil, op.Query, "filter_path") // which may let the numbers through that nobody has asked for
+	if asksForForm(others) || !rd.r.Client().Known || !rd.r.Rewritable() {
 		return false
 	}
 	raw, _ := uri.Param(op.Query, "scroll_id")

@@ -96,7 +96,7 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 		rd.stamp(d)
 		rest -= d.sources()
 	}
-	if rd.showRest(rest); unread && rd.known() && !rd.named() {
+	if rd.showRest(rest); unread && !rd.named() {
 		rd.showUnknown()
 	}
 }

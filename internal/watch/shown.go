@@ -76,7 +76,7 @@ func (rd *Reading) unwatched() bool {
 
 // shown notes an answer of which nobody knows which documents it shows, if it is a success.
 func (rd *Reading) shown(h *wire.Head, _ []byte) []wire.Field {
-	if h.Status >= 200 && h.Status <= 299 && rd.known() {
+	if h.Status >= 200 && h.Status <= 299 {
 		rd.showUnknown()
 	}
 	return nil
