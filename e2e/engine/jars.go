@@ -217,7 +217,7 @@ func (l library) copyTo(home string) error {
 // fileSet is an engine's pom and sources, by path.
 type fileSet map[string][]byte
 
-// readSources returns the engine's own files and those of the launcher that all share.
+// readSources returns the engine's own files, with its pom as pom.xml, and those of the launcher that all share.
 func readSources(k Kind) (fileSet, error) {
 	files := fileSet{}
 	for _, folder := range []string{k.recipe().folder, "lifeline"} {
@@ -236,6 +236,9 @@ func readSources(k Kind) (fileSet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sources of %s: %w", k.Title(), err)
 		}
+	}
+	if pom := k.recipe().pom; pom != "" {
+		files["pom.xml"] = files[pom]
 	}
 	return files, nil
 }

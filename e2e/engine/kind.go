@@ -24,6 +24,7 @@ type recipe struct {
 	title    string   // for people
 	env      string   // the variable that names a running one
 	folder   string   // below java/
+	pom      string   // in that folder; empty: pom.xml
 	main     string   // the class that starts it
 	jvm      []string // JVM options of its own
 	settings []string // settings of its own, key=value
@@ -65,9 +66,9 @@ func (k Kind) recipe() recipe {
 	}
 	if k == secured {
 		return recipe{
-			name: "opensearch-security", title: "OpenSearch 3.4.0 with its security", folder: "opensearch-security", main: "SecuredNode",
-			scripts: true,
-			jvm:     []string{"--add-modules=jdk.incubator.vector"},
+			name: "opensearch-security", title: "OpenSearch 3.4.0 with its security",
+			folder: "opensearch", pom: "security.xml", main: "OpenSearchNode", scripts: true,
+			jvm: []string{"--add-modules=jdk.incubator.vector", "-Dplugin=org.opensearch.security.OpenSearchSecurityPlugin"},
 			settings: []string{
 				"node.roles=cluster_manager,data,ingest",
 				"plugins.security.ssl.transport.pemcert_filepath=node.pem",
