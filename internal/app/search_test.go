@@ -179,6 +179,26 @@ func TestEachSearchOfANamedSessionIsABase(t *testing.T) {
 	}
 }
 
+// A search that names no index, such as that of a point in time, may find documents of a rule that has all searches watched.
+func TestASearchOfAnyIndexIsWatchedForTheRuleThatWantsAllSearches(t *testing.T) {
+	for rules, want := range map[string]string{
+		"{name: r, match: {index: [shop]}, base: {reads: [get, search]}}":            "merged;attempts=2;base=session",
+		"{name: r, match: {index: [shop]}}":                                          "passed;attempts=1;base=none",
+		"{name: r, match: {index: [shop]}}, {name: o, base: {reads: [get, search]}}": "merged;attempts=2;base=session",
+	} {
+		t.Run(rules, func(t *testing.T) {
+			w := newWorld(t, "rules: ["+rules+"]", Identity{Infer: true, Address: true})
+			w.put(doc1+"?refresh=true", `{"log":["a"]}`)
+			direct := w.ask(w.direct, "GET", "/_search?size=1000", "")
+			if through := w.ask(w.proxied, "GET", "/_search?size=1000", ""); took(through.Body) != took(direct.Body) {
+				t.Errorf("%d %s, without optimist %s", through.Status, through.Body, direct.Body)
+			}
+			w.put(doc1, `{"log":["a","x"]}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","b"]}`), 200, want)
+		})
+	}
+}
+
 // A search may show what is older than what the thread of work has in hand. Nobody knows which of the two it writes from.
 func TestAStaleHitIsNoBaseOfAThreadThatHasSomethingNewer(t *testing.T) {
 	for name, fields := range map[string][]string{

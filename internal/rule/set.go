@@ -12,6 +12,8 @@ type Set struct {
 	stamps bool  // some rule stamps documents
 	locked *Rule // the first that enforces locks
 	makes  bool  // some rule transforms them, or keeps writes that can't be placed
+
+	allSearches bool // some rule has all searches watched
 }
 
 func (s *Set) add(r *Rule) {
@@ -22,6 +24,7 @@ func (s *Set) add(r *Rule) {
 		s.locked = r
 	}
 	s.makes = s.makes || r.Locks != nil || r.Transform != nil || r.DeadLetters
+	s.allSearches = s.allSearches || r.AllSearches && r.Session && r.Mode != Off
 }
 
 // Match is the first rule that takes an operation on an index, or nil, by the name alone: see MatchRequest for rules that ask for more
@@ -33,6 +36,9 @@ func (s *Set) Match(index string, kind api.Kind) *Rule {
 
 // Makes reports whether any rule has something to do about a new document: it transforms that, or keeps it where it can't be written.
 func (s *Set) Makes() bool { return s.makes }
+
+// WatchesAny reports whether a search names no index, and some rule has all searches watched: the search may find documents of that rule.
+func (s *Set) WatchesAny(index string) bool { return index == "" && s.allSearches }
 
 // Enforces is the first rule that enforces locks, or nil.
 func (s *Set) Enforces() *Rule { return s.locked }

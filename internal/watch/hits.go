@@ -37,6 +37,9 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 			return false
 		}
 	}
+	if rd.rules.WatchesAny(f.target.Index) { // so does that of a point in time
+		return true
+	}
 	// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its session
 	// wants it to be exact.
 	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name, f.size <= smallPage)
