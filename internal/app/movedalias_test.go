@@ -227,6 +227,27 @@ func TestAWriteIsRefusedWhoseBaseIsInTheIndexBefore(t *testing.T) {
 	}
 }
 
+// If optimist finds out only by the engine's refusal, the write has been sent, under a guard.
+func TestAWriteThatWasSentBeforeItsBaseWasLostIsNotSaidToHavePassed(t *testing.T) {
+	const reject = "rules:\n- {name: r, match: {index: [blue, green]}, base: {lost: reject}}\n"
+	for kind, c := range map[string]struct{ method, target, head, outcome string }{
+		"PUT":   {"PUT", "/blue/_doc/1", "", "guarded;attempts=1;base=lost;reason=index"},
+		"_bulk": {"POST", "/_bulk", `{"index":{"_index":"blue","_id":"1"}}` + "\n", "guarded;items=1;guarded=1"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			o := turnovers["around, in place"]
+			w := readAndTurned(t, o, true, reject, nil)
+			a := w.ask(w.proxied, c.method, c.target, c.head+`{"l":["o","A"]}`+"\n")
+			if !strings.HasPrefix(a.Outcome(), c.outcome) || !strings.Contains(a.Body, "is not known any more") {
+				t.Errorf("%d %s [%s], want %s", a.Status, a.Body, a.Outcome(), c.outcome)
+			}
+			if got := w.stored("/green/_doc/1"); got != `{"l":["o","g"]}` {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // TestANameThatMovesAllTheTimeIsNoFaultOfOptimist: the client may send the write again.
 func TestANameThatMovesAllTheTimeIsNoFaultOfOptimist(t *testing.T) {
 	engine := enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
