@@ -339,6 +339,20 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	}
 }
 
+// The engine looks behind the security whether an index takes writes: one that takes none for a while says nothing of the client's view.
+func TestAnIndexThatTakesNoWritesNowSaysNothingOfTheView(t *testing.T) {
+	for kind, status := range map[string]int{"cluster_block_exception": 403, "index_closed_exception": 400} {
+		refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
+			res := &upstream.Response{Payload: []byte(`{"error":{"type":"` + kind + `"}}`)}
+			res.Status = status
+			return res, nil
+		})
+		if whole, err := (&Client{Upstream: refusing}).SeesWhole(t.Context(), Caller{}, "shop", ""); err != nil || !whole {
+			t.Errorf("an update refused with %s: %v %v", kind, whole, err)
+		}
+	}
+}
+
 type doerFunc func(*upstream.Request) (*upstream.Response, error)
 
 func (f doerFunc) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) { return f(r) }
