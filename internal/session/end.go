@@ -2,7 +2,6 @@ package session
 
 import (
 	"hash/maphash"
-	"slices"
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
@@ -67,16 +66,11 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	sh.emptied(e, was)
 }
 
-// saw makes v, which the write has left, the session's view, and returns it. If the client of a named session had given the write up, and
-// gone on, before the answer came, what it has in hand stays. It has gone on if it has a newer revision in hand, or in a write under way.
-// It also has if it has read and written since the write came.
+// saw makes v, which the write has left, the session's view, and returns it. If the client of a named session has read and written since
+// the write came, it had given the write up before the answer came. What it has in hand stays.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
-	newer := func(n doc.Numbers) bool { return viewcache.Newer(n, v.Numbers) }
-	wentOn := func() bool {
-		return holdsNewer(e, v.Numbers) || slices.ContainsFunc(sh.pending.Of(e.Key).Guards(), newer) ||
-			c.arrived > 0 && e.View.Set && min(e.View.Order, e.NewestRead) > c.arrived // a Witness hasn't come at any time
-	}
-	if e.Key.Session.IsNamed() && wentOn() {
+	if e.Key.Session.IsNamed() && min(e.NewestRead, e.NewestView) > c.arrived {
+		sh.emptied(e, false)
 		return v
 	}
 	sh.See(e, v, stored, sent)

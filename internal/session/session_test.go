@@ -342,6 +342,34 @@ func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
 	}
 }
 
+// What the client has in hand stays, too, if a later write of its own has it reserved, and fails.
+func TestALateAnswerLeavesANamedSessionWhatItsNextWriteGivesBack(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
+	late := take(t, s, one, `{"l":[1]}`)
+	s.Read(one, ref, rev(7, `{"l":[9]}`), s.Epoch())
+	next := take(t, s, one, `{"l":[9,2]}`)
+	next.Commit(Ack{Stored: rev(8, `{"l":[9,2]}`), Sent: []byte(`{"l":[9,2]}`)})
+	refused := s.TakeAt(one, ref, num(8), []byte(`{"l":[9,2,3]}`))
+	want(t, refused, KindView, 8)
+	late.Commit(Ack{Stored: rev(9, `{"l":[9,2,1]}`), Sent: []byte(`{"l":[1]}`), StoredDiffers: true})
+	refused.Release()
+	want(t, take(t, s, one, `{"l":[9,2,3]}`), KindView, 8)
+}
+
+// A script of the client has changed what its earlier write left.
+func TestALateAnswerLeavesNoViewBeforeWhatTheSessionHasDoneSince(t *testing.T) {
+	s, _ := newTest(t)
+	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
+	late := take(t, s, one, `{"l":[1]}`)
+	s.Read(one, ref, rev(6, `{"l":[1]}`), s.Epoch())
+	s.ReadUnknown(one, ref)
+	late.Commit(Ack{Stored: rev(6, `{"l":[1]}`), Sent: []byte(`{"l":[1]}`)})
+	if b := take(t, s, one, `{"l":[1,2]}`); b.Kind != KindLost {
+		t.Errorf("base is %v: nobody knows what the client has in hand", b.Kind)
+	}
+}
+
 func TestNotFoundIsTheBaseAbsent(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		s, _ := newTest(t)

@@ -38,6 +38,22 @@ func start(ctx context.Context, s *Store, sess Session, sent string) *taken {
 	return r
 }
 
+// Something else in the client's thread of work has read the document while the repeat waited.
+func TestARepeatInANamedSessionIsNotMadeFromWhatIsReadWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWaiting(t)
+		s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
+		first := take(t, s, one, `{"l":[1]}`)
+		again := start(t.Context(), s, one, `{"l":[1]}`)
+		s.Read(one, ref, rev(7, `{"l":[1,9]}`), s.Epoch())
+		first.Commit(Ack{Stored: rev(6, `{"l":[1]}`), Sent: []byte(`{"l":[1]}`)})
+		synctest.Wait()
+		if want(t, again.base, KindView, 6); string(again.base.View) != `{"l":[1]}` {
+			t.Errorf("from %s, and what another client has added is taken away", again.base.View)
+		}
+	})
+}
+
 func TestRepeatedWriteHasWhatItsFirstTryLeftAsItsBase(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		synctest.Test(t, func(t *testing.T) {
