@@ -66,7 +66,7 @@ func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass 
 		return true, nil
 	}
 	w.Void = []string{"if_seq_no", "if_primary_term"}
-	if w.Outcome.Ambiguous = w.Base.Ambiguous && !w.Base.Doubtful; w.Outcome.Ambiguous && w.Rule.FailAmbiguous {
+	if w.Outcome.Ambiguous = w.Base.Ambiguous && !w.Base.OnlyGuards(); w.Outcome.Ambiguous && w.Rule.FailAmbiguous {
 		return false, ErrAmbiguous
 	}
 	return false, nil

@@ -141,7 +141,7 @@ func (w *Search) carry(former *session.Base) {
 		b.Release()
 	}
 	b.Become(former)
-	if w.Moved = !former.Doubtful && (b.View != nil || b.Kind == session.KindAbsent); !w.Moved { // nor are its numbers a guard
+	if w.Moved = !former.OnlyGuards() && (b.View != nil || b.Kind == session.KindAbsent); !w.Moved { // nor are its numbers a guard
 		b.Kind, b.Reason = session.KindLost, session.ReasonIndex
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"optimist/internal/outcome"
+	"optimist/internal/session"
 )
 
 // ReasonRule stands for a rule that refuses stale writes. The outcome doesn't name it, because it is what was asked for.
@@ -20,9 +21,9 @@ func (f *Finder) WhyNotReplayed(ctx context.Context, w *Search, guarded, fromBas
 		return w.WhyPipelineForbids()
 	case w.Rule.FailConflict:
 		return ReasonRule
-	case w.Base.Unclear:
+	case w.Base.Use == session.UseUnclear:
 		return outcome.ReasonUnclear
-	case !w.BaseKnown() || w.Base.Doubtful:
+	case !w.BaseKnown() || w.Base.OnlyGuards():
 		return outcome.ReasonNumbers
 	case w.Part != nil:
 		return "" // nothing is written back but the part

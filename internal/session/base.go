@@ -40,6 +40,20 @@ const (
 	ReasonUnwatched = viewcache.Unwatched
 )
 
+// Use is what a base may be used for.
+type Use uint8
+
+// The uses.
+const (
+	UseMerge Use = iota // the base may be merged
+	// UseGuard is for a base that guards the write, and must not be merged. Either an earlier write with this base has an unknown outcome, and
+	// this write may repeat it: see Base.Doubt. Or the client has changed documents since, and nobody knows which: see Store.ChangedUnknown.
+	UseGuard
+	// UseUnclear is UseGuard for a base after which an answer may have shown the client another document: see Store.ReadUnnumbered. If that
+	// was an older revision, and the write takes back what is newer, the older one is the guard: the engine then refuses the write.
+	UseUnclear
+)
+
 // Base is what a client had when it made its change, reserved for one write. One of Commit, Delete, Doubt and Release ends the
 // reservation. Further calls, and calls on the zero value, do nothing. The bodies are immutable, and stay valid after the end. One
 // goroutine at a time uses a Base, and only one copy of it may be ended.
@@ -51,12 +65,7 @@ type Base struct {
 	// Guessed says that the client hasn't named the revision, and that the session is inferred. Another client of the session may have read
 	// the revision, and this client something else that isn't known any more.
 	Guessed bool
-	// Doubtful says that the base must not be merged. Either an earlier write with this base has an unknown result, and this write may
-	// repeat it: see Doubt. Or the client may have written from another revision: see Store.ReadUnnumbered.
-	Doubtful bool
-	// Unclear says that the base is Doubtful because an answer may have shown the client another document since it read or wrote it. If that
-	// was an older revision, and the write takes back what is newer, the older one is the guard: the engine then refuses the write.
-	Unclear bool
+	Use     Use
 	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
 	// AnswerNumbers are for a view. They are the numbers in the answer to the write that left the view. They differ from Numbers if
@@ -75,6 +84,9 @@ type Base struct {
 	toEngine   *forEngine // see LeaveToEngine; nil: none
 	unanswered Unanswered // the write after its Commit
 }
+
+// OnlyGuards reports whether the base must not be merged.
+func (b *Base) OnlyGuards() bool { return b.Use != UseMerge }
 
 // SeenSince reports whether the client has seen the base after a moment (by Store.Now).
 func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }

@@ -265,12 +265,12 @@ func TestDoubtKeepsTheNumbersOnly(t *testing.T) {
 	b.Doubt()
 	b = take(t, s, one, `{"a":2}`)
 	want(t, b, KindRead, 5)
-	if b.View != nil || b.Stored != nil || !b.Doubtful {
-		t.Fatalf("view %q stored %q, doubtful %v", b.View, b.Stored, b.Doubtful)
+	if b.View != nil || b.Stored != nil || !b.OnlyGuards() {
+		t.Fatalf("view %q stored %q, doubtful %v", b.View, b.Stored, b.OnlyGuards())
 	}
 	b.Release()
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
-	if b = take(t, s, one, `{"a":2}`); b.Doubtful || b.View == nil {
+	if b = take(t, s, one, `{"a":2}`); b.OnlyGuards() || b.View == nil {
 		t.Fatalf("a read leaves no doubt: view %q", b.View)
 	}
 }

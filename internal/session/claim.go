@@ -47,6 +47,19 @@ type claim struct {
 // reserves reports whether a read, or the session's own view, is reserved.
 func (c *claim) reserves() bool { return c.took == choice.TakeRead || c.took == choice.TakeView }
 
+// use is what the base of c may be used for. unclear and changed say what the client may have seen or done since.
+func (c *claim) use(unclear, changed bool) Use {
+	switch {
+	case c.Doubt:
+		return UseGuard
+	case unclear:
+		return UseUnclear
+	case changed:
+		return UseGuard
+	}
+	return UseMerge
+}
+
 // departure returns the claim's write in the form in which the table of pending writes keeps it.
 func (c *claim) departure() repeat.PendingWrite {
 	d := repeat.PendingWrite{Arrived: c.arrived, Attempt: c.attempt, Reads: c.took == choice.TakeRead}

@@ -36,8 +36,8 @@ func TestARepeatOfAWriteInDoubtHasItsBaseThoughOthersHaveRead(t *testing.T) {
 				}
 				for range 2 {
 					again := newClient(t).sends(t, s, mine)
-					if want(t, again, kind, n); !again.Doubtful || !again.Ambiguous {
-						t.Errorf("doubtful %t, ambiguous %t", again.Doubtful, again.Ambiguous)
+					if want(t, again, kind, n); !again.OnlyGuards() || !again.Ambiguous {
+						t.Errorf("doubtful %t, ambiguous %t", again.OnlyGuards(), again.Ambiguous)
 					}
 					again.Release() // it was refused
 				}
@@ -66,7 +66,7 @@ func TestWhatIsInDoubtStaysSoWhateverOthersDo(t *testing.T) {
 				time.Sleep(time.Second)
 				other(s, second)
 				again := newClient(t).sends(t, s, mine)
-				if want(t, again, KindRead, 5); !again.Doubtful {
+				if want(t, again, KindRead, 5); !again.OnlyGuards() {
 					t.Error("its first try may have been applied")
 				}
 			})

@@ -101,8 +101,8 @@ func TestDoubtAboutABaseOfTheHistoryIsKept(t *testing.T) {
 	want(t, b, KindRead, 5)
 	b.Doubt()
 	b = take(t, s, pool, second)
-	if want(t, b, KindRead, 5); !b.Doubtful || b.View != nil {
-		t.Errorf("doubtful %v, view %s: it may be stored already", b.Doubtful, b.View)
+	if want(t, b, KindRead, 5); !b.OnlyGuards() || b.View != nil {
+		t.Errorf("doubtful %v, view %s: it may be stored already", b.OnlyGuards(), b.View)
 	}
 }
 

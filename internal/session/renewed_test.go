@@ -409,7 +409,7 @@ func (w *renewal) write(t *rapid.T) {
 	}
 	after := sent
 	if b.Numbers.Known() && b.Numbers != num(w.n) {
-		if b.View == nil || b.Doubtful || w.n == 0 {
+		if b.View == nil || b.OnlyGuards() || w.n == 0 {
 			b.Release()
 			return
 		}

@@ -216,7 +216,7 @@ func (w *repeatWorld) try(t *rapid.T, x *repeatTry) {
 		return
 	}
 	x.base = &b
-	t.Logf("%s is sent: %s, from %v %v %s, doubtful %v", x.change, x.sent, b.Kind, b.Numbers, b.View, b.Doubtful)
+	t.Logf("%s is sent: %s, from %v %v %s, doubtful %v", x.change, x.sent, b.Kind, b.Numbers, b.View, b.OnlyGuards())
 	switch {
 	case b.Kind != KindRead && b.Kind != KindView:
 		t.Fatalf("%s has the base %v (%v)", x.change, b.Kind, b.Reason)
@@ -249,7 +249,7 @@ func (w *repeatWorld) merged(t *rapid.T, x *repeatTry) (after map[string]int, ok
 	if err := json.Unmarshal([]byte(x.sent), &sent); err != nil {
 		t.Fatal(err)
 	}
-	if x.base.Doubtful || x.base.View == nil {
+	if x.base.OnlyGuards() || x.base.View == nil {
 		w.seen.doubtful++
 		return sent, x.base.Numbers == num(w.n) && !x.base.StoredDiffers // else there is more in it than its client has seen
 	}
@@ -317,7 +317,7 @@ func (w *repeatWorld) fail(x *repeatTry) {
 func (w *repeatWorld) lose(t *rapid.T, x *repeatTry) {
 	after, ok := w.merged(t, x)
 	guard := w.n
-	if x.base.Doubtful {
+	if x.base.OnlyGuards() {
 		guard = x.base.Numbers.SeqNo
 	}
 	if ok {

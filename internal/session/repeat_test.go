@@ -94,8 +94,8 @@ func TestARepeatHasTheBaseOfItsFirstTryThatFailed(t *testing.T) {
 				end(&first)
 				synctest.Wait()
 				want(t, again.base, KindRead, 5)
-				if again.base.Doubtful != (name == "unknown") {
-					t.Errorf("doubtful: %t", again.base.Doubtful)
+				if again.base.OnlyGuards() != (name == "unknown") {
+					t.Errorf("doubtful: %t", again.base.OnlyGuards())
 				}
 				again.base.Release()
 				if n := s.shards[0].pending.Len(); n != 0 {

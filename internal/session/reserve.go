@@ -24,7 +24,7 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	}
 	t.fillBase(b)
 	if d.Action == choice.TakeView && t.Explicit.Known() && !d.Doubtful {
-		b.Doubtful, b.StoredDiffers = c.Doubt, c.Difference && c.Answer.Known()
+		b.Use, b.StoredDiffers = c.use(false, false), c.Difference && c.Answer.Known()
 	}
 	if t.isUnclear(c) && t.seemsOlder(e, c) { // also if the outcome of a write before is unknown
 		b.Numbers = e.Since.Older
@@ -175,8 +175,6 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
-	unclear := t.isUnclear(c)
-	b.Doubtful, b.StoredDiffers = c.Doubt || unclear || t.hasChangedSince(c.At), c.Difference
-	b.Unclear = unclear && !c.Doubt
+	b.Use, b.StoredDiffers = c.use(t.isUnclear(c), t.hasChangedSince(c.At)), c.Difference
 	t.count(b.Kind)
 }

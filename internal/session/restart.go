@@ -57,7 +57,7 @@ func (t *selection) reserveGuard(e *viewcache.Entry, m note.Note, b *Base) {
 	case m.Written:
 		b.Kind = KindView
 	}
-	b.Reason, b.Numbers, b.Doubtful, b.StoredDiffers = ReasonRestart, m.Numbers, true, m.Written && m.StoredDiffers
+	b.Reason, b.Numbers, b.Use, b.StoredDiffers = ReasonRestart, m.Numbers, UseGuard, m.Written && m.StoredDiffers
 	b.Guessed = !t.Named
 	b.Ambiguous = b.Guessed && (m.Clients > 1 || !e.Empty())
 	t.count(b.Kind)

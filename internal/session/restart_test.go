@@ -38,8 +38,8 @@ func (p *processes) next() *Store {
 
 func wantRecollection(t *testing.T, b Base, k Kind, n doc.Numbers) {
 	t.Helper()
-	if b.Kind != k || b.Numbers != n || b.Reason != ReasonRestart || b.View != nil || !b.Doubtful {
-		t.Errorf("%v %v %v %q doubtful=%v, want %v %v", b.Kind, b.Reason, b.Numbers, b.View, b.Doubtful, k, n)
+	if b.Kind != k || b.Numbers != n || b.Reason != ReasonRestart || b.View != nil || !b.OnlyGuards() {
+		t.Errorf("%v %v %v %q doubtful=%v, want %v %v", b.Kind, b.Reason, b.Numbers, b.View, b.OnlyGuards(), k, n)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAWriteFromBeforeTheStartIsToldFromOneSince(t *testing.T) {
 	late.Release()
 	for range 2 { // another client may have read the same before the start
 		b := take(t, s, pool, `{"list":["first","second","fourth"],"count":3}`)
-		if b.Kind != KindRead || b.Numbers != num(6) || string(b.View) != now || b.Doubtful {
+		if b.Kind != KindRead || b.Numbers != num(6) || string(b.View) != now || b.OnlyGuards() {
 			t.Errorf("%v %v %s", b.Kind, b.Numbers, b.View)
 		}
 		b.Release()
@@ -157,7 +157,7 @@ func TestMarksThatAClientLeavesOutTellNothingAfterAStart(t *testing.T) {
 		unlike := func([]byte) ([]byte, error) { return nil, errors.New("nothing is like it") }
 		s = s.Comparing(Comparison{On: unlike, Marks: "_writes"})
 		b := take(t, s, pool, `{"n":3,"x":1,"y":1`+marks+`}`)
-		if want(t, b, KindRead, 6); b.Doubtful {
+		if want(t, b, KindRead, 6); b.OnlyGuards() {
 			t.Error("the base is from before the start")
 		}
 		b.Release()
@@ -176,8 +176,8 @@ func TestAnOlderRevisionThatAWriteHoldsIsNotItsBase(t *testing.T) {
 		t.Helper()
 		b := take(t, s, pool, sent)
 		want(t, b, KindRead, base)
-		if !b.Ambiguous || b.Doubtful {
-			t.Errorf("ambiguous=%v doubtful=%v", b.Ambiguous, b.Doubtful)
+		if !b.Ambiguous || b.OnlyGuards() {
+			t.Errorf("ambiguous=%v doubtful=%v", b.Ambiguous, b.OnlyGuards())
 		}
 		b.Commit(Ack{Stored: rev(n, stored), Sent: []byte(sent)})
 		s.Read(pool, ref, rev(n, stored), s.Epoch())
@@ -274,7 +274,7 @@ func wantReadAgain(t *testing.T, s *Store, n int64) {
 	s.Read(pool, ref, rev(n, body), s.Epoch())
 	b := take(t, s, pool, fmt.Sprintf(`{"a":%d}`, n+1))
 	want(t, b, KindRead, n)
-	if b.Doubtful || string(b.View) != body {
+	if b.OnlyGuards() || string(b.View) != body {
 		t.Error("its body is known")
 	}
 }

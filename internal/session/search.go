@@ -49,7 +49,7 @@ func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (st
 	return false
 }
 
-// foundOlder remembers what tells the revision that a named session has in hand from the older one that it has found. See Base.Unclear.
+// foundOlder remembers what tells the revision that a named session has in hand from the older one that it has found. See UseUnclear.
 func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	if !sess.IsNamed() {
 		return

@@ -18,14 +18,14 @@ func TestWhoIsRefusedAndFindsTheSameAgainWritesFromIt(t *testing.T) {
 			t.Error("it isn't stale")
 		}
 		b := take(t, s, one, `{"tags":["b"]}`)
-		if want(t, b, KindView, 5); !b.Doubtful || !b.Unclear {
+		if want(t, b, KindView, 5); b.Use != UseUnclear {
 			t.Error("the client has written from what it found, and the view isn't only a guard")
 		}
 		if b.Release(); find(5, `{"tags":[]}`) {
 			t.Error("the client was refused, and has it in hand again")
 		}
 		b = take(t, s, one, `{"tags":["b"]}`)
-		if want(t, b, KindRead, 5); b.Doubtful || !b.Guessed || string(b.View) != `{"tags":[]}` {
+		if want(t, b, KindRead, 5); b.OnlyGuards() || !b.Guessed || string(b.View) != `{"tags":[]}` {
 			t.Errorf("%+v", b)
 		}
 		b.Release()
@@ -44,14 +44,14 @@ func TestWhatIsShownWithoutNumbersLeavesTheGuard(t *testing.T) {
 	for range 3 {
 		s.ReadUnnumbered(one, ref, []byte(`{"a":7}`))
 		b := take(t, s, one, `{"a":8}`)
-		if want(t, b, KindView, 6); !b.Unclear {
+		if want(t, b, KindView, 6); b.Use != UseUnclear {
 			t.Error("it may be merged")
 		}
 		b.Release()
 	}
 	s.Read(one, ref, rev(9, `{"a":7}`), s.Epoch())
 	b := take(t, s, one, `{"a":8}`)
-	if want(t, b, KindRead, 9); b.Unclear || b.Guessed {
+	if want(t, b, KindRead, 9); b.Use == UseUnclear || b.Guessed {
 		t.Errorf("%+v", b)
 	}
 }
@@ -137,8 +137,8 @@ func TestAViewIsAmbiguousAfterAnUnknownAnswer(t *testing.T) {
 		is := func(ambiguous bool) {
 			t.Helper()
 			b := take(t, s, pool, `{"a":3}`)
-			if want(t, b, KindView, 6); b.Ambiguous != ambiguous || b.Unclear {
-				t.Errorf("ambiguous %v, unclear %v", b.Ambiguous, b.Unclear)
+			if want(t, b, KindView, 6); b.Ambiguous != ambiguous || b.Use == UseUnclear {
+				t.Errorf("ambiguous %v, use %d", b.Ambiguous, b.Use)
 			}
 			b.Release()
 		}
@@ -169,8 +169,8 @@ func TestWhatIsKnownFromBeforeAnUnknownAnswerIsAGuardAlone(t *testing.T) {
 		is := func(k Kind, n int64, unclear bool) Base {
 			t.Helper()
 			b := take(t, s, one, `{"a":2}`)
-			if want(t, b, k, n); b.Unclear != unclear || b.Doubtful != unclear {
-				t.Errorf("unclear %v, doubtful %v", b.Unclear, b.Doubtful)
+			if want(t, b, k, n); (b.Use == UseUnclear) != unclear || b.OnlyGuards() != unclear {
+				t.Errorf("use %d", b.Use)
 			}
 			return b
 		}
@@ -183,7 +183,7 @@ func TestWhatIsKnownFromBeforeAnUnknownAnswerIsAGuardAlone(t *testing.T) {
 			c.advance(1)
 		}
 		b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
-		if want(t, b, KindRead, 5); b.Doubtful {
+		if want(t, b, KindRead, 5); b.OnlyGuards() {
 			t.Error("who names it means it")
 		}
 		b.Release()

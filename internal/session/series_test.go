@@ -73,8 +73,8 @@ func TestWhatAWriteOfASeriesLeavesForTheNext(t *testing.T) {
 			c.end(&b, &series)
 			b = next(t, s, pool, &series, `{"a":4}`)
 			want(t, b, c.kind, c.n)
-			if b.Doubtful != c.doubtful || string(b.View) != c.view {
-				t.Errorf("doubtful: %v, view: %s", b.Doubtful, b.View)
+			if b.OnlyGuards() != c.doubtful || string(b.View) != c.view {
+				t.Errorf("doubtful: %v, view: %s", b.OnlyGuards(), b.View)
 			}
 			b.Release()
 		})
@@ -97,8 +97,8 @@ func TestWhatASeriesHasNotSeenIsNoGuardForItsNextWrite(t *testing.T) {
 	b.Doubt()
 	series.End(false, true)
 	b = next(t, s, one, &series, `{"list":["mine",2,3]}`)
-	if want(t, b, KindView, 3); !b.Doubtful || !b.StoredDiffers || b.View != nil {
-		t.Errorf("after the unknown outcome: doubtful %t, differs %t, view %s", b.Doubtful, b.StoredDiffers, b.View)
+	if want(t, b, KindView, 3); !b.OnlyGuards() || !b.StoredDiffers || b.View != nil {
+		t.Errorf("after the unknown outcome: doubtful %t, differs %t, view %s", b.OnlyGuards(), b.StoredDiffers, b.View)
 	}
 	b.Release()
 }

@@ -632,27 +632,27 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	s, _ := newTest(t)
 	shown := func(b *Base, doubtful bool) {
 		t.Helper()
-		if want(t, *b, KindView, 6); b.Doubtful != doubtful {
-			t.Fatalf("doubtful: %v", b.Doubtful)
+		if want(t, *b, KindView, 6); b.OnlyGuards() != doubtful {
+			t.Fatalf("doubtful: %v", b.OnlyGuards())
 		}
 		b.Release()
 	}
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
 	b := take(t, s, one, `{"a":2}`)
-	if want(t, b, KindRead, 5); !b.Doubtful || !b.Unclear {
+	if want(t, b, KindRead, 5); b.Use != UseUnclear {
 		t.Fatal("it may have been written from what was shown after the read")
 	}
 	b.Release()
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":2}`))
-	if want(t, b, KindRead, 5); b.Doubtful {
+	if want(t, b, KindRead, 5); b.OnlyGuards() {
 		t.Fatal("who names it means it")
 	}
 	b.Release()
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	s.ReadUnnumbered(one, ref, []byte(`{"a": 1}`))
 	b = take(t, s, one, `{"a":2}`)
-	if want(t, b, KindRead, 5); b.Doubtful {
+	if want(t, b, KindRead, 5); b.OnlyGuards() {
 		t.Fatal("it was shown what it had read")
 	}
 	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(5)})
@@ -691,7 +691,7 @@ func TestAViewThatIsShownOtherwiseStaysAGuardUntilAWriteIsRefusedForThat(t *test
 		}
 	}
 	b = take(t, s, one, `{"a":3}`)
-	if want(t, b, KindView, 6); !b.Doubtful {
+	if want(t, b, KindView, 6); !b.OnlyGuards() {
 		t.Fatal("it isn't known what the session writes from")
 	}
 	b.Release()

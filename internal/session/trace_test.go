@@ -127,7 +127,7 @@ func TestATraceThatWroteOtherwiseHasNoViewOfBefore(t *testing.T) {
 		b.Commit(Ack{Stored: rev(6, `{"n":6}`), Sent: []byte(`{"n":6}`)})
 		otherwise(s)
 		b = take(t, s, in(1), `{"n":6}`)
-		if b.View != nil && !b.Doubtful {
+		if b.View != nil && !b.OnlyGuards() {
 			t.Errorf("%s: the base is %s with %s", name, b.Kind, b.View)
 		}
 		b.Release()
@@ -202,7 +202,7 @@ func TestARepeatInATraceHasTheBaseOfAFirstTryThatFailed(t *testing.T) {
 	first := take(t, s, in(1), `{"n":6}`)
 	first.Doubt()
 	b := take(t, s, in(1), `{"n":6}`)
-	if want(t, b, KindRead, 5); !b.Doubtful {
+	if want(t, b, KindRead, 5); !b.OnlyGuards() {
 		t.Error("may be merged")
 	}
 	b.Release()

@@ -392,7 +392,7 @@ func TestARepeatedWriteWithNumbersWaitsForItsFirstTry(t *testing.T) {
 				case "refused":
 					want(t, again, KindRead, 5)
 				default:
-					if want(t, again, KindRead, 5); !again.Doubtful {
+					if want(t, again, KindRead, 5); !again.OnlyGuards() {
 						t.Error("its first try may have been applied")
 					}
 				}

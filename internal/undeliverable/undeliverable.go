@@ -152,7 +152,7 @@ func (w *Write) Letter(reason string) *Letter {
 	switch b := &w.Base; b.Kind {
 	case session.KindNone, session.KindLost:
 	default:
-		if !b.Doubtful {
+		if !b.OnlyGuards() {
 			l.Base = base.Preset{Kind: b.Kind, Numbers: b.Numbers, Version: b.Version, View: b.View, Stored: b.Stored}
 		} else {
 			l.Base = base.Preset{Kind: session.KindExplicit, Numbers: b.Numbers, Version: b.Version}

@@ -136,7 +136,7 @@ func TestALetterHoldsTheBaseAndALittleOfTheError(t *testing.T) {
 	if len(l.Detail) > maxDetail || len(l.Detail) < maxDetail-4 || strings.ToValidUTF8(l.Detail, "?") != l.Detail {
 		t.Errorf("the detail has %d bytes", len(l.Detail))
 	}
-	w.Base.Doubtful = true
+	w.Base.Use = session.UseGuard
 	if l = w.Letter(outcome.UnplacedBusy); l.Checked || l.Base.Kind != session.KindExplicit || l.Base.View != nil || l.Base.Numbers.SeqNo != 4 {
 		t.Errorf("of a doubtful base only the numbers are kept: %+v", l)
 	}

@@ -76,7 +76,7 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 // isShareable reports whether the change may share a write with others, if its client sees documents whole.
 func (c *change) isShareable() bool {
 	return !c.Rule.FailConflict && !gate.ReadsPath(c.Rule) && c.Plain && c.Outcome.Base != outcome.BaseExplicit && c.BaseKnown() &&
-		!c.Base.Doubtful && c.WhyUnmergeable() == ""
+		!c.Base.OnlyGuards() && c.WhyUnmergeable() == ""
 }
 
 // create makes a document. The engine itself refuses that when the document exists: its conflict is the answer.

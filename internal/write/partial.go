@@ -44,7 +44,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
 	_, retries := uri.Param(c.Op.Query, "retry_on_conflict")
-	if passed || retries && (c.viewWithPart == nil || c.Base.Doubtful) { // what can't be merged here is left to the engine, as the client asks
+	if passed || retries && (c.viewWithPart == nil || c.Base.OnlyGuards()) { // the client wants the engine to merge what can't be merged here
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
@@ -82,7 +82,7 @@ func (s *Service) rebasePatch(c *change) {
 	}
 	switch {
 	case c.guard.Known(): // the client's own
-	case c.BaseKnown() && !c.Base.Doubtful && !c.Rule.FailConflict:
+	case c.BaseKnown() && !c.Base.OnlyGuards() && !c.Rule.FailConflict:
 		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.viewWithPart)}
 	case c.Base.Kind == session.KindAbsent:
 		c.patch.OnlyNew = true

@@ -91,7 +91,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		return
 	}
 	saw, _ := c.unmarked(doc.Revision{Source: b.View})
-	if b.Doubtful || b.View == nil && b.Kind != session.KindAbsent {
+	if b.OnlyGuards() || b.View == nil && b.Kind != session.KindAbsent {
 		return
 	}
 	view := c.viewWithPart

@@ -24,7 +24,7 @@ func (r *request) write(p *process) {
 		r.pass(p, b)
 		return
 	}
-	if b.Doubtful {
+	if b.OnlyGuards() {
 		r.guard(p, b)
 		return
 	}
