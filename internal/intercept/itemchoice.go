@@ -50,7 +50,7 @@ func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 		switch {
 		case it.isOurs():
 			return looked{found: true}, nil
-		case it.passes:
+		case it.course == byRule:
 			l.reason = outcome.ReasonBulk
 		case it.rule != nil && l.reason == untaken:
 			l.reason = ""
@@ -62,7 +62,7 @@ func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 }
 
 // isOurs reports whether the item has to be dealt with here.
-func (it *item) isOurs() bool { return it.guarded || it.retries || it.err != nil }
+func (it *item) isOurs() bool { return it.course >= retrying || it.err != nil }
 
 // choose finds out which items are guarded. Items of one document go one after the other if one of them is guarded: see queues.
 func (b *items) choose() {
@@ -91,16 +91,20 @@ func (b *items) chooseFor(it *item) {
 	case it.rule.Bulk == rule.BulkRefuse:
 		it.err = refusedBy(it.rule)
 	case it.rule.Bulk == rule.BulkPass:
-		it.rule, it.passes = nil, true
+		it.rule, it.course = nil, byRule
 	case it.Odd && it.rule.Locks != nil:
 		it.err = unguardable(it.rule, outcome.ReasonFormat)
 	case it.Elsewhere && (it.rule.Transform != nil || it.rule.Unknown == rule.UnknownReject || it.rule.RejectLost):
 		it.err = elsewhere(it)
 	default:
 		it.PassRejected = it.rule.PassRejected
-		it.guarded, it.err = b.needsGuard(it)
-		it.named.guarded = it.named.guarded || it.guarded
-		it.retries = !it.guarded && !it.Elsewhere && it.err == nil && it.wantsRetries()
+		switch it.err = b.guardIfNeeded(it); {
+		case it.err != nil:
+		case it.course == guarded:
+			it.named.guarded = true
+		case !it.Elsewhere && it.wantsRetries():
+			it.course = retrying
+		}
 	}
 }
 
@@ -127,6 +131,15 @@ func (b *items) pathIsIndex() bool {
 // wantsRetries reports whether the item is an update that the engine is to try again after a conflict, as the rule says.
 func (it *item) wantsRetries() bool {
 	return it.rule != nil && it.Kind == api.Update && it.rule.RetryOnConflict > 0 && !it.Guarded && !it.Retries && !it.Odd
+}
+
+// guardIfNeeded has the item guarded if needsGuard says so.
+func (b *items) guardIfNeeded(it *item) error {
+	needs, err := b.needsGuard(it)
+	if needs && err == nil {
+		it.course = guarded
+	}
+	return err
 }
 
 // needsGuard reports whether there is anything to be done about an item: most items of most bulks are new documents, or are of clients

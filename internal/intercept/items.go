@@ -65,13 +65,10 @@ const keptItems = 4096
 type item struct {
 	bulk.Item
 	named   *named
-	rule    *rule.Rule                  // nil: none takes it
-	guarded bool                        // package write writes it
-	retries bool                        // it goes as it is, but for the rule's retry_on_conflict
-	passes  bool                        // its rule says that it goes as it is
+	rule    *rule.Rule // nil: none takes it
+	course  course
 	queued  bool                        // it waits for items of the same document
 	series  *session.Series             // of these items; nil: there are no others
-	done    bool                        // it has its result, or an error
 	work    *work                       // while package write writes it
 	journal journal.Journal             // of the lock under which it is written; nil: there is none
 	wait    func() (bulk.Result, error) // of one that isn't guarded
@@ -80,6 +77,16 @@ type item struct {
 	wrote   session.Unanswered // of one that package write has written
 	err     error              // instead of res
 }
+
+// course is how an item gets to the engine.
+type course uint8
+
+const (
+	asItIs   course = iota
+	byRule          // as it is, because its rule says so
+	retrying        // as it is, but for the rule's retry_on_conflict
+	guarded         // package write writes it
+)
 
 // named is what the items of a bulk need to know of an index, by the name that they give it.
 type named struct {
@@ -178,7 +185,7 @@ func likelyItems(body []byte) int {
 // guarded is how many items package write writes.
 func (b *items) guarded() (n int) {
 	for k := range b.all {
-		if b.all[k].guarded {
+		if b.all[k].course == guarded {
 			n++
 		}
 	}
@@ -255,7 +262,7 @@ func (b *items) run() {
 	}
 	for k := range b.all {
 		it := &b.all[k]
-		if it.err == nil && !it.guarded {
+		if it.err == nil && it.course != guarded {
 			b.prepare(it)
 		}
 		if it.err == nil && !it.queued {

@@ -43,7 +43,7 @@ func (w *work) Resume() { w.wave.end(w.item) }
 
 // prepare makes the text of an item that isn't guarded what the engine is to get.
 func (b *items) prepare(it *item) {
-	if it.retries {
+	if it.course == retrying {
 		it.Text = it.Retrying(it.rule.RetryOnConflict)
 	}
 	if b.stamps {
@@ -201,13 +201,14 @@ func (b *items) performAll(ctx context.Context, queue []*item, rounds int, gone 
 
 // perform has package write write one item, if it is guarded, and the bulk has a round for it.
 func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
-	if hasRound && !it.guarded && !it.done && it.rule != nil && it.err == nil {
-		if it.guarded = it.series.Known() && !it.Odd && !it.Elsewhere; !it.guarded { // else it is based on the one before it
-			it.guarded, it.err = b.needsGuard(it) // the one before it may have left a base
-			it.guarded = it.guarded && it.err == nil
+	if hasRound && it.course != guarded && it.rule != nil && it.err == nil {
+		if it.series.Known() && !it.Odd && !it.Elsewhere {
+			it.course = guarded // it is based on the one before it
+		} else {
+			it.err = b.guardIfNeeded(it) // the one before it may have left a base
 		}
 	}
-	if it.err == nil && !it.done {
+	if it.err == nil {
 		it.err = b.denied.err()
 	}
 	switch {
@@ -217,7 +218,7 @@ func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 	case !hasRound:
 		it.err, it.account.Kind = tooOften, outcome.NotSent
 		return
-	case !it.guarded && !it.done:
+	case it.course != guarded:
 		b.passed(it, func() (bulk.Result, error) { return b.group.Pass(&it.Item) })
 		if !it.again() {
 			return
@@ -228,7 +229,7 @@ func (b *items) perform(ctx context.Context, it *item, hasRound bool) {
 
 // mayPark reports whether the item's write waits for nothing, in all likelihood, but for its own answer.
 func (it *item) mayPark() bool {
-	return it.guarded && it.journal == nil && it.rule.Locks == nil && it.Kind != api.Create && it.Kind != api.IndexAuto
+	return it.course == guarded && it.journal == nil && it.rule.Locks == nil && it.Kind != api.Create && it.Kind != api.IndexAuto
 }
 
 // begin has package write write an item. It reports whether that has ended. With turns it may return before: then the item has to be
@@ -308,10 +309,9 @@ func (b *items) leave(it *item) {
 // passed waits for what became of an item that went as it was.
 func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	it.account = outcome.Outcome{Kind: outcome.Passed, Attempts: 1}
-	if it.retries {
+	if it.course == retrying {
 		it.account.Kind = outcome.Retried
 	}
-	it.done = true
 	res, err := wait()
 	switch {
 	case err != nil:

@@ -94,7 +94,7 @@ func (b *items) forJournal(it *item) {
 	case it.Odd:
 		it.err = cantUndo("it has something that only the engine knows")
 	default:
-		it.PassRejected, it.guarded, it.named.guarded = it.rule.PassRejected, true, true
+		it.PassRejected, it.course, it.named.guarded = it.rule.PassRejected, guarded, true
 	}
 }
 

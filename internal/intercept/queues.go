@@ -12,19 +12,19 @@ func (b *items) queues() (queues [][]*item) {
 	at, alone := b.room.places, slices.Grow(b.room.single, len(b.all)) // alone has room for queues of one item
 	queues = b.room.queues
 	for k := range b.all {
-		if it := &b.all[k]; it.guarded && it.ID != "" {
+		if it := &b.all[k]; it.course == guarded && it.ID != "" {
 			at[b.document(it)] = unqueued
 		}
 	}
 	for k := range b.all {
 		it := &b.all[k]
-		if it.err != nil || !it.guarded && (it.ID == "" || len(at) == 0) {
+		if it.err != nil || it.course != guarded && (it.ID == "" || len(at) == 0) {
 			continue
 		}
 		d := b.document(it)
 		place, shared := at[d]
 		switch shared = shared && it.ID != ""; {
-		case !shared && !it.guarded:
+		case !shared && it.course != guarded:
 			continue
 		case shared && place != unqueued:
 			queues[place] = append(queues[place], it)
@@ -58,7 +58,7 @@ func (b *items) document(it *item) document {
 // again reports whether the item still conflicts, after the engine has tried as often as the rule says: it is tried further, as a request
 // of its own is.
 func (it *item) again() bool {
-	return it.retries && it.err == nil && it.res.Status == http.StatusConflict
+	return it.course == retrying && it.err == nil && it.res.Status == http.StatusConflict
 }
 
 // conflicted are the items that are to be tried again, each in a queue of its own. Where there are others of its document, which may have
@@ -80,6 +80,7 @@ func (b *items) conflicted() (queues [][]*item) {
 	}
 	for k := range b.all {
 		if it := &b.all[k]; it.again() && of[b.document(it)] == 1 {
+			it.course = guarded
 			queues = append(queues, []*item{it})
 		}
 	}
