@@ -29,6 +29,7 @@ type OwnIndex struct {
 	Is       string        // what it is, as OwnMeta says that
 	Format   int64         // the newest that this program knows
 	Err      error         // every error of the methods is one
+	Errors   OwnErrors
 
 	mu    sync.Mutex // one goroutine makes the index
 	there atomic.Bool
@@ -94,7 +95,7 @@ func (x *OwnIndex) AskFor(ctx context.Context, client share.Client, req esapi.Re
 
 // Failure is the error of an answer that isn't a success.
 func (x *OwnIndex) Failure(a Answer) error {
-	return fmt.Errorf("%w: the engine answered %d: %.300s", x.Err, a.Status, a.Body)
+	return fmt.Errorf("%w: %s", x.Err, x.Errors.Note(x.Name, a))
 }
 
 // ErrorOf is the error of a request with an unexpected answer.

@@ -69,6 +69,7 @@ func New(o Options) *Store {
 	own := &es.OwnIndex{
 		Upstream: o.Upstream, Caller: es.Caller{Own: true}, Timeout: o.Timeout, Name: o.Index, Made: o.Index,
 		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
+		Errors: es.OwnErrors{Log: o.Log},
 	}
 	s := &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
 	s.idle = quota.NewShared[identity.Network, string, string](maxIdle)

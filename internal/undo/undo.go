@@ -166,6 +166,7 @@ func New(o Options) *Store {
 	s.own = &es.OwnIndex{
 		Upstream: o.Upstream, Caller: s.caller(&Tenant{}), Timeout: o.Timeout, Name: o.Index, Made: o.Index + generation,
 		Settings: fmt.Sprintf(settings, o.Index, format), Is: "an index of journals", Format: format, Err: ErrStore,
+		Errors: es.OwnErrors{Log: o.Log},
 	}
 	return s
 }

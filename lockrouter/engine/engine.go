@@ -56,7 +56,7 @@ type Options struct {
 	InMemory bool
 	// Timeout bounds one request. Default 5s.
 	Timeout time.Duration
-	// Log is told how leases are judged. Nil: nobody.
+	// Log is told how leases are judged, and what the engine answers instead of what was asked for. Nil: nobody.
 	Log *slog.Logger
 	// Skew is added to the clock that decides. It is for tests, which offset the clocks of proxies by it.
 	Skew time.Duration
@@ -75,6 +75,7 @@ type Store struct {
 
 	known  *revisions // where leases are judged by what was seen
 	recent *recent    // where the engine's clock judges them
+	failed es.OwnErrors
 }
 
 // How a call is carried out; 0 is not known yet.
@@ -94,7 +95,8 @@ func New(o Options) *Store {
 		o.Scripts = Never
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Store{o: o, index: es.Segment(o.Index), epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent()}
+	return &Store{o: o, index: es.Segment(o.Index), epoch: time.Now(), source: script(), known: newRevisions(), recent: newRecent(),
+		failed: es.OwnErrors{Log: o.Log}}
 }
 
 // Timed reports whether the engine's clock judges leases. Before the engine was asked it is true.
@@ -133,28 +135,19 @@ func jsonBody(v any) io.Reader {
 
 // failure is an answer that isn't the one that was asked for. An engine that refuses a request (4xx) has done nothing. A server before it
 // that answers 408 may have sent the request on.
-func failure(a es.Answer) error {
-	err := answered(a)
+func (s *Store) failure(a es.Answer) error {
+	err := s.answered(a)
 	if a.Status/100 == 4 && a.Status != http.StatusRequestTimeout {
 		return lockrouter.NotDone(err)
 	}
 	return err
 }
 
-func answered(a es.Answer) error {
+func (s *Store) answered(a es.Answer) error {
 	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
 		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
 	}
-	return fmt.Errorf("%w: the engine answered %d: %.300s", lockrouter.ErrStore, a.Status, a.Body)
-}
-
-// reason says for the log why the engine has refused a request.
-func reason(a es.Answer) string {
-	why := gjson.GetBytes(a.Body, "error.reason").Str
-	if cause := gjson.GetBytes(a.Body, "error.caused_by.reason").Str; cause != "" {
-		why += ": " + cause
-	}
-	return fmt.Sprintf("%d %.300s", a.Status, cmp.Or(why, string(a.Body)))
+	return fmt.Errorf("%w: %s", lockrouter.ErrStore, s.failed.Note(s.o.Index, a))
 }
 
 // contention bounds the attempts at a document that others change at the same time.

@@ -66,7 +66,7 @@ func (s *Store) Move(ctx context.Context, name string, seen lockrouter.Gate, to 
 	case a.Status == http.StatusConflict:
 		return seen, false, nil
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
-		return seen, false, failure(a)
+		return seen, false, s.failure(a)
 	}
 	n := numbersOf(gjson.ParseBytes(a.Body))
 	return lockrouter.Gate{State: to, SeqNo: n.seqNo, Term: n.term}, true, nil

@@ -126,7 +126,7 @@ func (s *Store) fetch(ctx context.Context, id string) error {
 		s.known.note(id, nil, numbers{}, s.monotonic())
 		return nil
 	case a.Status != http.StatusOK:
-		return lockrouter.NotDone(failure(a))
+		return lockrouter.NotDone(s.failure(a))
 	}
 	d, err := state.Parse([]byte(item.Get("_source").Raw))
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Store) put(ctx context.Context, id string, d *state.Doc, n numbers) (nu
 	case a.Status == http.StatusConflict:
 		return n, false, nil
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
-		return n, false, failure(a)
+		return n, false, s.failure(a)
 	}
 	return numbersOf(gjson.ParseBytes(a.Body)), true, nil
 }

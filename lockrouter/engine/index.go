@@ -73,7 +73,7 @@ func (s *Store) open(ctx context.Context) (clock string, err error) {
 		case a.Status == http.StatusOK:
 			return s.meta(a.Body)
 		case a.Status != http.StatusNotFound:
-			return "", failure(a)
+			return "", s.failure(a)
 		}
 		a, err = s.send(ctx, esapi.IndicesCreateRequest{Index: s.index, Body: strings.NewReader(fmt.Sprintf(settings, format, ""))})
 		switch {
@@ -82,7 +82,7 @@ func (s *Store) open(ctx context.Context) (clock string, err error) {
 		case a.Status == http.StatusOK:
 			return "", nil
 		case gjson.GetBytes(a.Body, "error.type").Str != "resource_already_exists_exception":
-			return "", failure(a)
+			return "", s.failure(a)
 		}
 	}
 	return "", fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
@@ -114,7 +114,7 @@ func (s *Store) choose(ctx context.Context) (clock string, err error) {
 	case err != nil:
 		return "", err
 	case a.Status != http.StatusOK:
-		return "", failure(a)
+		return "", s.failure(a)
 	}
 	return clock, nil
 }
@@ -147,7 +147,7 @@ func (s *Store) scripts(ctx context.Context) (bool, error) {
 	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
 	var refused *refusedError
 	if errors.As(err, &refused) && s.o.Scripts == Auto {
-		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, obs.KeyReason, reason(refused.a))
+		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, obs.KeyReason, es.Why(refused.a))
 		return false, nil
 	}
 	return err == nil, err
@@ -186,15 +186,15 @@ func (s *Store) mget(ctx context.Context, ids []string) ([]gjson.Result, error) 
 	case a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception":
 		return make([]gjson.Result, len(ids)), nil
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.failure(a)
 	}
 	items := gjson.GetBytes(a.Body, "docs").Array()
 	if len(items) != len(ids) {
-		return nil, failure(a)
+		return nil, s.failure(a)
 	}
 	for _, item := range items {
 		if item.Get("error").Exists() && item.Get("error.type").Str != "index_not_found_exception" {
-			return nil, failure(a)
+			return nil, s.failure(a)
 		}
 	}
 	return items, nil
@@ -248,7 +248,7 @@ func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result
 	case err != nil:
 		return nil, err
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.failure(a)
 	}
 	return gjson.GetBytes(a.Body, "hits.hits").Array(), nil
 }

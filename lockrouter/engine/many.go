@@ -89,7 +89,7 @@ func (s *Store) runMany(ctx context.Context, changes []lockrouter.Change, done [
 		case http.StatusConflict:
 			d.Doc, d.Results, d.Err = s.run(ctx, changes[i].ID, changes[i].Call) //nolint:gosec // bulk: as many items as changes
 		default:
-			d.Err = failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})
+			d.Err = s.failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (s *Store) settle(ctx context.Context, id string, item gjson.Result, done *
 	case http.StatusConflict:
 		*done = lockrouter.Changed{Err: s.fetch(ctx, id)}
 	default:
-		*done = lockrouter.Changed{Err: failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})}
+		*done = lockrouter.Changed{Err: s.failure(es.Answer{Status: int(status), Body: []byte(item.Raw)})}
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *Store) bulk(ctx context.Context, body []byte, n int) ([]gjson.Result, e
 	case err != nil:
 		return nil, err
 	case a.Status != http.StatusOK:
-		return nil, failure(a)
+		return nil, s.failure(a)
 	}
 	items := gjson.GetBytes(a.Body, "items").Array()
 	if len(items) != n {

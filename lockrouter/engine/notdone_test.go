@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
 
 	"optimist/internal/enginetest"
@@ -67,5 +71,22 @@ func TestWhatWasNotDoneIsKnown(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestClientsDoNotSeeWhatTheEngineSaysToOptimist: the engine's reason names the user that optimist is, and the privileges that it lacks.
+func TestClientsDoNotSeeWhatTheEngineSaysToOptimist(t *testing.T) {
+	node, log := newNode(), new(bytes.Buffer)
+	node.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
+		body := `{"error":{"type":"security_exception","reason":"no permissions for [User [name=proxy7]]"}}`
+		return enginetest.Response(http.StatusForbidden, body), nil
+	}
+	s := New(Options{Upstream: node, Index: "locks", Scripts: Never, Log: slog.New(slog.NewTextHandler(log, nil))})
+	_, _, err := do(t, s, "lock", acquire("a"))
+	if err == nil || strings.Contains(err.Error(), "proxy7") || !strings.HasSuffix(err.Error(), "the engine answered 403 security_exception") {
+		t.Errorf("the client gets: %v", err)
+	}
+	if !strings.Contains(log.String(), "proxy7") {
+		t.Errorf("the log has: %s", log)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc
 		case a.Status == http.StatusBadRequest:
 			return &refusedError{a}
 		case a.Status != http.StatusOK && a.Status != http.StatusCreated:
-			return failure(a)
+			return s.failure(a)
 		}
 		item := gjson.ParseBytes(a.Body)
 		if d, results, err = outcome(item, c); err == nil && item.Get("result").Str != noop {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"optimist/internal/es"
 	"optimist/internal/obs"
 	"optimist/lockrouter"
 )
@@ -30,10 +31,10 @@ func (s *Store) template(ctx context.Context, clock string) error {
 		return nil
 	case slices.Contains([]int{400, 401, 403, 404, 405}, a.Status):
 		s.o.Log.Warn("there is no index template for the locks: before you delete their index, stop all proxies", "index", s.o.Index,
-			obs.KeyReason, reason(a))
+			obs.KeyReason, es.Why(a))
 		return nil
 	}
-	return failure(a) // one of another clock may be there: the index must not be used before it is known that it isn't
+	return s.failure(a) // one of another clock may be there: the index must not be used before it is known that it isn't
 }
 
 // priority is above that of templates for everything that users have.
@@ -58,7 +59,7 @@ func (s *Store) sound(ctx context.Context) error {
 	case err != nil:
 		return err
 	case a.Status != http.StatusOK:
-		return failure(a)
+		return s.failure(a)
 	}
 	if _, err = s.meta(a.Body); err != nil {
 		return fmt.Errorf("%w; it was deleted while proxies ran. Stop all of them, and delete it again: %w", lockrouter.ErrStore, err)
