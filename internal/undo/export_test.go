@@ -31,3 +31,8 @@ func (s *Store) Seen() int {
 	defer s.mu.Unlock()
 	return len(s.seen)
 }
+
+// Sweep is one sweep.
+func (s *Store) Sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
+	return s.sweep(ctx, again)
+}

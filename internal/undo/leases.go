@@ -3,7 +3,6 @@ package undo
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -103,13 +102,14 @@ func (s *Store) leases(ctx context.Context, h *head) ([]lease, error) {
 		return []lease{{h.Doc, h.Lock, h.Token}}, nil
 	}
 	var all []lease
-	err := s.getAll(ctx, h.lists(), func(_ int, it *es.Item) error {
+	lists := h.lists()
+	err := s.getAll(ctx, lists, func(nth int, it *es.Item) error {
 		var l leaseList
 		if it.Missing { // of a journal that was never begun
 			return nil
 		}
 		if err := json.Unmarshal(it.Source, &l); err != nil {
-			return fmt.Errorf("%w: a list of leases can't be read: %w", ErrStore, err)
+			return unreadable(lists[nth], err)
 		}
 		all = append(all, l.Leases...)
 		return nil
@@ -256,7 +256,7 @@ func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (
 			}
 			h := &head{}
 			if err := json.Unmarshal(it.Source, h); err != nil {
-				return fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
+				return unreadable(ids[nth], err)
 			}
 			if heads[some[nth]] = h; h.Kind == kindMember {
 				ask(h.Journal)

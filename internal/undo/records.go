@@ -282,9 +282,14 @@ func (s *Store) get(ctx context.Context, id string, record any) (n doc.Numbers, 
 	}
 	it := es.ParseItem(a.Body)
 	if err := json.Unmarshal(it.Source, record); err != nil {
-		return n, false, fmt.Errorf("%w: the record %s can't be read: %w", ErrStore, id, err)
+		return n, false, unreadable(id, err)
 	}
 	return it.Numbers, true, nil
+}
+
+// unreadable is the error of a record that somebody has damaged. It names the record for the operator: nobody else can mend it.
+func unreadable(id string, err error) error {
+	return fmt.Errorf("%w: the record %s is damaged, and an operator has to mend it: %w", ErrStore, id, err)
 }
 
 // head reads a journal's record; nil if there is none.
@@ -330,13 +335,13 @@ func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page
 	}
 	var out []*page
 	ended := false
-	err := s.getAll(ctx, ids, func(_ int, it *es.Item) error {
+	err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
 		if ended = ended || it.Missing; ended {
 			return nil
 		}
 		p := &page{}
 		if err := json.Unmarshal(it.Source, p); err != nil {
-			return fmt.Errorf("%w: a page can't be read: %w", ErrStore, err)
+			return unreadable(ids[nth], err)
 		}
 		out = append(out, p)
 		return nil

@@ -3,7 +3,6 @@ package undo
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"optimist/internal/es"
@@ -75,7 +74,7 @@ func (s *Store) registers(ctx context.Context, locks []Lock) ([]*register, error
 			return nil
 		}
 		if err := json.Unmarshal(it.Source, all[nth]); err != nil {
-			return fmt.Errorf("%w: a register can't be read: %w", ErrStore, err)
+			return unreadable(ids[nth], err)
 		}
 		return nil
 	})

@@ -41,32 +41,36 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 
 // sweep has some journals recovered that aren't settled, and goes on with others the next time: however many there are, each has its turn.
 func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
-	heads, err := s.find(ctx, shownUnsettled, s.swept)
+	heads, next, err := s.find(ctx, shownUnsettled, s.swept)
 	for _, h := range heads {
 		if failed := again(ctx, h.Lock, h.Token); err == nil {
 			err = failed
 		}
 	}
-	if s.swept = -1; len(heads) == atOnce {
-		s.swept = heads[len(heads)-1].numbers.SeqNo
-	}
+	s.swept = next
 	return err
 }
 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// find is search for journals' records that are read whole.
-func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, err error) {
+// find is search for journals' records that are read whole. next is where to go on; -1: there are no more. A damaged record is an error, and
+// stops none of the others.
+func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, next int64, err error) {
 	found, err := s.search(ctx, "", which, after, atOnce)
 	for i := range found {
-		h := &head{numbers: found[i].Numbers}
-		if err := json.Unmarshal(found[i].Source, h); err != nil {
-			return all, fmt.Errorf("%w: a journal's record can't be read: %w", ErrStore, err)
+		h := &head{}
+		if damage := json.Unmarshal(found[i].Source, h); damage != nil {
+			err = unreadable(found[i].ID(), damage)
+			continue
 		}
+		h.numbers = found[i].Numbers
 		all = append(all, h)
 	}
-	return all, err
+	if len(found) < atOnce {
+		return all, -1, err
+	}
+	return all, found[len(found)-1].SeqNo, err
 }
 
 // search finds journals' records behind the one with that sequence number, the oldest first: size of them at most. There are none where
@@ -137,21 +141,18 @@ func (s *Store) forgetSeen() {
 // many.
 func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 	old := fmt.Sprintf(`{"terms":{"state":[%q,%q]}},{"range":{"until":{"gt":0,"lte":%d}}}`, committed, undone, s.o.Now().UnixMilli())
-	for after, more := int64(-1), true; more; {
-		heads, err := s.find(ctx, old, after)
-		if err != nil {
-			return cleaned, err
-		}
+	for after := int64(-1); ; {
+		heads, next, err := s.find(ctx, old, after)
 		for _, h := range heads {
-			after = h.numbers.SeqNo
 			if err := s.clean(ctx, h); err != nil {
 				return cleaned, err
 			}
 			cleaned++
 		}
-		more = len(heads) == atOnce
+		if after = next; err != nil || next < 0 {
+			return cleaned, err
+		}
 	}
-	return cleaned, nil
 }
 
 func (s *Store) clean(ctx context.Context, h *head) error {
