@@ -12,7 +12,7 @@ import (
 )
 
 // Unusable finds what a configuration names outside of itself and can't be used on this machine: files that aren't there or hold something
-// else, and a folder that can't be made. New fails for such, and would fail again. It writes nothing.
+// else, and a folder that can't be made or written. New fails for such, and would fail again. It leaves nothing behind.
 func Unusable(c *config.Config) config.Problems {
 	f := &findings{config: c}
 	for _, file := range c.Files() {
@@ -77,7 +77,7 @@ func (f *findings) content(key, section string, read func() error) {
 	}
 }
 
-// folder looks whether the folder of dead letters is there, or could be made.
+// folder tries whether the folder of dead letters can be written, or made.
 func (f *findings) folder(c *config.Config) {
 	folder := c.DeadLetters.Folder
 	if folder == "" {
@@ -90,12 +90,26 @@ func (f *findings) folder(c *config.Config) {
 		return
 	}
 	for at := folder; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err == nil && !info.IsDir() {
+		switch info, err := os.Stat(at); {
+		case err == nil && !info.IsDir():
 			f.add("dead_letters.folder", "the folder can't be made here: %s is a file", at)
-		}
-		if err == nil || at == filepath.Dir(at) {
+			return
+		case err == nil:
+			if err := writable(at); err != nil {
+				f.add("dead_letters.folder", "nothing can be written in %s here: %v", at, err)
+			}
+			return
+		case at == filepath.Dir(at):
 			return
 		}
 	}
+}
+
+// writable tries whether something can be made in a folder, and removes it again.
+func writable(folder string) error {
+	name, err := os.MkdirTemp(folder, ".optimist-check-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(name)
 }

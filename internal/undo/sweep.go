@@ -54,8 +54,8 @@ func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// find is search for journals' records that are read whole. next is where to go on; -1: there are no more. A damaged record is an error, and
-// stops none of the others.
+// find is search for journals' records that are read whole. next is where to go on; -1: there are no more. A damaged record is an error,
+// and stops none of the others.
 func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, next int64, err error) {
 	found, err := s.search(ctx, "", which, after, atOnce)
 	for i := range found {
