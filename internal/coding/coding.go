@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"optimist/internal/large"
 )
 
 var (
@@ -88,7 +90,10 @@ const (
 // readAll reads up to one byte more than limit. err is the reader's, nil at its end.
 func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte, refusal, err error) {
 	size := min(int64(compressed)*firstRatio+minRead, limit+1)
+	var work large.Work
+	defer work.End()
 	for {
+		work.Begin(int(size))
 		if room != nil {
 			if err := room.Take(size - int64(cap(plain))); err != nil {
 				return nil, err, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -117,16 +118,19 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	}
 	b := i.newItems(r)
 	b.findJournals(tokensIn(body, d))
+	b.takeRoom(lookedAt)
 	l, err := b.look(bulk.NewReader(body, d))
 	if err == nil && l.found {
-		b.takeRoom(likelyItems(body))
+		b.all = slices.Grow(b.all, likelyItems(body))
 		err = b.read(bulk.NewReader(body, d), math.MaxInt)
 	}
 	switch {
 	case err != nil:
+		b.leaveRoom()
 		names, _ := bulk.Names(body, d)
 		return false, asIs{outcome.ReasonFormat, names} // the engine says what is wrong with it
 	case !l.found:
+		b.leaveRoom()
 		return false, l.asIs
 	}
 	b.choose()

@@ -33,32 +33,35 @@ type looked struct {
 	asIs       // if there is none
 }
 
+// lookedAt is how many items are read before they are looked at.
+const lookedAt = 64
+
 // look goes through the items until it finds one that has to be dealt with here. It keeps none of them: most bulks have no such item, and
 // then nobody needs them. The error is bulk.ErrUnreadable.
 func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 	known := b.r.Client().Known
 	l.reason = untaken
-	var it item
-	for {
-		it = item{}
-		var ok bool
-		if it.Item, ok, err = reader.Next(); err != nil || !ok {
-			return l, err
-		}
-		it.named = b.nameOf(it.Index)
-		b.chooseFor(&it)
-		switch {
-		case it.isOurs():
-			return looked{found: true}, nil
-		case it.course == byRule:
-			l.reason = outcome.ReasonBulk
-		case it.rule != nil && l.reason == untaken:
-			l.reason = ""
-		}
-		if known {
-			l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
+	for more := true; more; b.forget() {
+		err = b.read(reader, lookedAt)
+		more = err == nil && len(b.all) == lookedAt
+		for k := range b.all {
+			it := &b.all[k]
+			b.chooseFor(it)
+			switch {
+			case it.isOurs():
+				b.forget()
+				return looked{found: true}, nil
+			case it.course == byRule:
+				l.reason = outcome.ReasonBulk
+			case it.rule != nil && l.reason == untaken:
+				l.reason = ""
+			}
+			if known {
+				l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
+			}
 		}
 	}
+	return l, err
 }
 
 // isOurs reports whether the item has to be dealt with here.

@@ -13,6 +13,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/journal"
+	"optimist/internal/large"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -120,22 +121,31 @@ func (b *items) takeRoom(items int) {
 	b.all = slices.Grow(b.room.items, items)
 }
 
+// forget leaves the room to other items.
+func (b *items) forget() {
+	clear(b.all) // what nobody uses holds no bodies
+	b.all = b.all[:0]
+}
+
 // leaveRoom gives the room back once the bulk has its answer. A bulk that ends in a panic doesn't: something may still be at work in it.
 func (b *items) leaveRoom() {
 	m := b.room
 	if b.room = nil; m == nil || cap(b.all) > keptItems {
 		return
 	}
-	clear(b.all) // what nobody uses holds no bodies
+	b.forget()
 	clear(m.places)
 	clear(m.single)
 	clear(m.queues)
-	m.items, m.single, m.queues, b.all = b.all[:0], m.single[:0], m.queues[:0], nil
+	m.items, m.single, m.queues, b.all = b.all, m.single[:0], m.queues[:0], nil
 	b.i.rooms.Put(m)
 }
 
-// read reads at most so many items. The error is bulk.ErrUnreadable.
+// read reads until there are so many items, or no more. The error is bulk.ErrUnreadable.
 func (b *items) read(reader *bulk.Reader, most int) error {
+	var text large.Work
+	defer text.End()
+	text.Begin(len(reader.Rest()))
 	for len(b.all) < most {
 		it, ok, err := reader.Next()
 		if err != nil || !ok {

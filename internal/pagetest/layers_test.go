@@ -82,7 +82,7 @@ var layers = []layer{
 		{{"documents, clients, what happened", []string{"doc", "identity", "outcome", "stamp", "mark"}},
 			{"requests", []string{"api", "wire", "uri", "fencing", "coding"}}},
 		{{"texts", []string{"jsontext", "glob", "unit", "spelling", "printable"}},
-			{"time, and fair shares", []string{"hook", "timer", "budget", "share", "fairqueue", "quota", "linked"}},
+			{"time, and fair shares", []string{"hook", "timer", "budget", "share", "fairqueue", "quota", "large", "linked"}},
 			{"the process", []string{"config", "obs", "secure", "filelock", "roundtrip"}}},
 	}},
 }
