@@ -124,7 +124,7 @@ func (g *target) ask(t testing.TB, method, path, body string, fields ...string) 
 // put stores a document past the target. It ends the test unless that succeeds.
 func (g *target) put(t testing.TB, path, body string) {
 	t.Helper()
-	if a := enginetest.Ask(t, http.MethodPut, g.engine+path, body); a.Status > 201 {
+	if a := enginetest.Ask(t, http.MethodPut, g.engine+path, body, "Authorization", credentials); a.Status > 201 {
 		t.Fatalf("PUT %s: %d %s", path, a.Status, a.Body)
 	}
 }
@@ -193,6 +193,9 @@ func repeat(w io.Writer, text string, times int) {
 	_, _ = io.WriteString(w, strings.Repeat(text, times))
 }
 
+// credentials are a good client's. Attackers have none.
+const credentials = "Basic Z29vZDpzZWNyZXQ="
+
 // good is a client that reads a document, changes it and writes it, again and again, while others attack. It names no session and
 // does what no rule is needed for.
 type good struct {
@@ -211,7 +214,7 @@ type good struct {
 func (c *good) begin(t testing.TB) *good {
 	t.Helper()
 	c.stop, c.done = make(chan struct{}), make(chan error, 1)
-	if a := enginetest.Ask(t, http.MethodPut, c.url+c.path, `{"n":0}`); a.Status != 201 {
+	if a := enginetest.Ask(t, http.MethodPut, c.url+c.path, `{"n":0}`, "Authorization", credentials); a.Status != 201 {
 		t.Fatalf("the good client's document: %d %s", a.Status, a.Body)
 	}
 	go func() { c.done <- c.work() }()
@@ -286,6 +289,7 @@ func (c *good) do(own *http.Client, method, body string) (answer []byte, outcome
 		return nil, "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", credentials)
 	res, err := own.Do(req)
 	if err != nil {
 		return nil, "", err
@@ -311,7 +315,7 @@ func (c *good) finish(t testing.TB) (p50, p99 time.Duration) {
 	if err := <-c.done; err != nil {
 		t.Error(err)
 	}
-	a := enginetest.Ask(t, http.MethodGet, c.target.engine+c.path, "")
+	a := enginetest.Ask(t, http.MethodGet, c.target.engine+c.path, "", "Authorization", credentials)
 	var found struct {
 		Source struct{ N int64 } `json:"_source"`
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -69,16 +72,49 @@ func forward(ctx context.Context, to string, ready func(string)) (string, error)
 	}
 }
 
+// refusing is the engine's argument with which it refuses requests without credentials.
+const refusing = "refusing"
+
 // serveEngine is an engine in memory. It says where.
-func serveEngine(ctx context.Context, _ string, ready func(string)) (string, error) {
+func serveEngine(ctx context.Context, argument string, ready func(string)) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	ready("http://" + l.Addr().String())
+	at := l.Addr()
 	go func() { _ = embedded.New(embedded.Options{}).Serve(l) }()
+	if argument == refusing {
+		if at, err = serveDoorkeeper(at); err != nil {
+			return "", err
+		}
+	}
+	ready("http://" + at.String())
 	<-ctx.Done() // who is still connected loses the connection
 	return "", nil
+}
+
+// serveDoorkeeper lets requests with credentials through to an engine, and answers all others as an engine with security does. It returns
+// where.
+func serveDoorkeeper(engine net.Addr) (net.Addr, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: engine.String()})
+	forward.Transport = &http.Transport{MaxIdleConnsPerHost: 100}
+	go func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "" {
+				forward.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Www-Authenticate", `Basic realm="security"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"missing authentication credentials"},"status":401}`)
+		}))
+	}()
+	return l.Addr(), nil
 }
 
 // player is a process with a role.
