@@ -144,8 +144,7 @@ func (b *items) leaveRoom() {
 // read reads until there are so many items, or no more. The error is bulk.ErrUnreadable.
 func (b *items) read(reader *bulk.Reader, most int) error {
 	var text large.Work
-	defer text.End()
-	text.Begin(len(reader.Rest()))
+	defer text.Begin(len(reader.Rest())).End()
 	for len(b.all) < most {
 		it, ok, err := reader.Next()
 		if err != nil || !ok {

@@ -164,8 +164,7 @@ func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (i
 		}
 	}
 	var work large.Work
-	defer work.End()
-	work.Begin(len(c.Sent) + len(cur.Source))
+	defer work.Begin(len(c.Sent) + len(cur.Source)).End()
 	d, err := c.intent.Next(cur)
 	if d.Echo && c.Rule.FailAmbiguous {
 		return intent.Draft{}, base.ErrAmbiguous
