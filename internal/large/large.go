@@ -18,7 +18,8 @@ type Work struct{ placed bool }
 
 // Begin says how many bytes the text has, as far as that is known. If that makes it a large text, Begin waits for a place; those who wait
 // get one in turn. Work that has a place keeps it, whatever Begin is told later. Until End, work must wait for nothing: not for the engine,
-// and not for other work, which may wait for this one's place. It returns the work, so that a function can begin it and defer its end in one.
+// and not for other work, which may wait for this one's place. Begin returns the work, so that a function can begin it and defer its end in
+// one line.
 func (w *Work) Begin(bytes int) *Work {
 	if !w.placed && bytes >= size {
 		places <- struct{}{}
