@@ -230,8 +230,8 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 }
 
 // letThrough reports whether the error of an update comes from the engine's own search for the document or the alias, or from what it does
-// behind the security and before that search: it looks whether the index takes writes. The engine has no error type of its own for the alias;
-// the parameter's name is part of the reason.
+// behind the security and before that search: it looks whether the index takes writes. The engine has no error type of its own for the
+// alias; the parameter's name is part of the reason.
 func letThrough(body []byte) bool {
 	why := gjson.GetBytes(body, "error")
 	switch why.Get("type").String() {
