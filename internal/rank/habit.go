@@ -1,6 +1,9 @@
 package rank
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // habit is how clients usually move a number. It is found from candidates whose versions follow one another. Many numbers are counts: they
 // move by one, and some of them with each change. From a wrong base the step would be another one.
@@ -112,15 +115,19 @@ func (w *weighing) findHabit(cs []Candidate) habit {
 		}
 		last, version = n, c.Version
 	}
+	moves := len(w.moves)
+	if moves < minMoves {
+		return h
+	}
 	var alike, steps int
 	h.step, alike, steps = w.usual(func(m move) float64 { return m.step })
-	if each, a, s := w.usual(func(m move) float64 { return m.step / float64(m.changes) }); a > alike {
-		h.step, alike, steps = each, a, s
+	if slices.ContainsFunc(w.moves, func(m move) bool { return m.changes > 1 }) {
+		if each, a, s := w.usual(func(m move) float64 { return m.step / float64(m.changes) }); a > alike {
+			h.step, alike, steps = each, a, s
+		}
 	}
-	if moves := len(w.moves); moves >= minMoves {
-		h.odd = unlikely(moves-alike, moves)
-		h.idle = min(unlikely(changes-steps, changes), changes/2, dearestIdle)
-	}
+	h.odd = unlikely(moves-alike, moves)
+	h.idle = min(unlikely(changes-steps, changes), changes/2, dearestIdle)
 	return h
 }
 

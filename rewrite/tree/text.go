@@ -97,6 +97,9 @@ func compareText(a, b []byte, aEsc, bEsc bool) int {
 
 // hashText hashes the content of a string.
 func hashText(s []byte, esc bool) uint64 {
+	if !esc {
+		return maphash.Bytes(hashSeed, s)
+	}
 	var buf [onStack]byte
 	return maphash.Bytes(hashSeed, content(buf[:0], s, esc))
 }
