@@ -38,6 +38,7 @@ type Options struct {
 type Watcher struct {
 	Options
 	scrolls *scrolls
+	pages   *pages
 }
 
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
@@ -94,7 +95,7 @@ func New(o Options) *Watcher {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Watcher{o, newScrolls()}
+	return &Watcher{o, newScrolls(), newPages()}
 }
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
