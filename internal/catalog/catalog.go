@@ -75,6 +75,8 @@ type Index struct {
 	Before []string
 	// oneOfMany says that only searches have shown them: the name may stand for several indices, one of which is the first of Before.
 	oneOfMany bool
+	// backed is the data stream that the index backed, if what is known of it has been dropped.
+	backed string
 }
 
 // Exists reports whether the index is there, and is known.
@@ -323,6 +325,17 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 		return Index{}, false
 	}
 	return a.value, true
+}
+
+// Stream is the data stream that the index (concrete) backs, by the last answer of the engine, however old that is: an index hardly ever
+// leaves its stream. It is empty if there is none, or if the engine was never asked.
+func (c *Catalog) Stream(realm session.Credentials, index string) string {
+	if e, found := c.names.Get(nameKey{index, realm}); found {
+		if a := e.index.last.Load(); a != nil {
+			return cmp.Or(a.value.DataStream, a.value.backed)
+		}
+	}
+	return ""
 }
 
 // Ref is the document of that id which a request with that routing finds by the index's name. It has a routing only if the index may have

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -90,7 +91,7 @@ func (c *Catalog) void(e *entry, a *answer[Index], seen string) {
 	if seen != "" {
 		before = past(before, seen)
 	}
-	if e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: before}}) {
+	if e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: before, backed: cmp.Or(a.value.DataStream, a.value.backed)}}) {
 		e.several.Store(nil)
 		e.whole.last.Store(nil)
 	}
@@ -100,7 +101,8 @@ func (c *Catalog) void(e *entry, a *answer[Index], seen string) {
 func (e *entry) emptied() *entry {
 	empty := newEntry()
 	if a := e.index.last.Load(); a != nil {
-		empty.index.last.Store(&answer[Index]{value: Index{Before: a.value.past(), oneOfMany: a.value.oneOfMany}})
+		empty.index.last.Store(&answer[Index]{value: Index{Before: a.value.past(), oneOfMany: a.value.oneOfMany,
+			backed: cmp.Or(a.value.DataStream, a.value.backed)}})
 	}
 	return empty
 }

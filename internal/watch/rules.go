@@ -29,6 +29,7 @@ func (rd *Reading) choose() {
 func (rd *Reading) decide(index []byte) {
 	if c := &rd.choice; c.open && len(index) > 0 {
 		c.target.Concrete, c.open = string(index), false
+		c.target.Stream = rd.w.Catalog.Stream(rd.r.Client().Realm, c.target.Concrete)
 		c.rule = rd.rules.MatchRequest(&c.target)
 	}
 }
@@ -93,6 +94,7 @@ func (f *rulesOf) find(rd *Reading, name string, index []byte) {
 	}
 	f.name, f.index = name, string(index)
 	a := rule.Target{Index: cmp.Or(name, f.index), Concrete: f.index, Kind: rd.r.Op().Kind, Fields: rd.r.Head().Fields}
+	a.Stream = rd.w.Catalog.Stream(rd.r.Client().Realm, f.index)
 	f.watches = rd.rules.MatchRequest(&a)
 	f.stamper = rd.w.stamper(rd.rules, &a, rule.Guard)
 }
