@@ -355,26 +355,32 @@ func TestAPartOfADocumentThatCannotBeReadIsLeftToTheEngine(t *testing.T) {
 	}
 }
 
+// streaming is a world in which the index shop backs the data stream "stream". The engine takes no PUT there that names no revision.
+func streaming(t *testing.T, rules string) *world {
+	t.Helper()
+	w := newWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+		switch guarded := r.URL.Query().Has("if_seq_no"); {
+		case r.Method == "GET" && r.URL.Path == "/shop":
+			out.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(out, `{"shop":{"data_stream":"stream","settings":{"index":{"uuid":"u","number_of_shards":"1"}}}}`)
+		case r.Method == "PUT" && !guarded && strings.HasPrefix(r.URL.Path, "/shop/"):
+			out.Header().Set("Content-Type", "application/json")
+			out.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(out, `{"error":{"type":"illegal_argument_exception"},"status":400}`)
+		default:
+			return false
+		}
+		return true
+	}))
+	w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":1}`))
+	return w
+}
+
 // In a data stream, the engine takes no write over a document that doesn't name the revision. optimist doesn't name one for a client that
 // hasn't read it.
 func TestADataStreamIsWrittenUnderAGuardOnlyFromARead(t *testing.T) {
 	for _, more := range []string{"base: {unknown: fetch}", "transform: [{op: default, path: /x, value: 1, when: current.a == 1}]"} {
-		w := newWorldOn(t, "rules: [{name: r, match: {index: [shop]}, "+more+"}]", Identity{},
-			enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
-				switch guarded := r.URL.Query().Has("if_seq_no"); {
-				case r.Method == "GET" && r.URL.Path == "/shop":
-					out.Header().Set("Content-Type", "application/json")
-					_, _ = io.WriteString(out, `{"shop":{"data_stream":"stream","settings":{"index":{"uuid":"u","number_of_shards":"1"}}}}`)
-				case r.Method == "PUT" && !guarded:
-					out.Header().Set("Content-Type", "application/json")
-					out.WriteHeader(http.StatusBadRequest)
-					_, _ = io.WriteString(out, `{"error":{"type":"illegal_argument_exception"},"status":400}`)
-				default:
-					return false
-				}
-				return true
-			}))
-		w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":1}`))
+		w := streaming(t, "rules: [{name: r, match: {index: [shop]}, "+more+"}]")
 		for _, target := range []string{doc1, "/shop/_doc/2"} {
 			if a := w.ask(w.proxied, "PUT", target, `{"a":2}`, "Optimist-Session", "s"); a.Status != 400 {
 				t.Errorf("%s: %d %s [%s]", more, a.Status, a.Body, a.Outcome())
@@ -382,5 +388,62 @@ func TestADataStreamIsWrittenUnderAGuardOnlyFromARead(t *testing.T) {
 		}
 		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 		w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "Optimist-Session", "s"), 200, "guarded")
+	}
+}
+
+// A part of a document in a data stream is a change as it is in any other index.
+func TestAPartInADataStreamIsMerged(t *testing.T) {
+	for kind, send := range map[string]func(w *world, id, part string) answer{
+		"_update": func(w *world, id, part string) answer {
+			return w.ask(w.proxied, "POST", "/shop/_update/"+id, part, "Optimist-Session", "s")
+		},
+		"_bulk": func(w *world, id, part string) answer {
+			return w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"update":{"_id":"`+id+`"}}`, part), "Optimist-Session", "s")
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := streaming(t, "rules: [{name: r, match: {index: [stream]}}]")
+			w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"l":["a"]}`))
+			send(w, "1", `{"doc":{"x":1}}`) // without a read the engine merges it, and optimist learns what the index is
+			w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
+			w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"l":["a","b"]}`))
+			w.wants(send(w, "1", `{"doc":{"l":["a","c"]}}`), 200, "merged")
+			if got := w.stored(doc1); got != `{"l":["a","b","c"]}` {
+				t.Error(got)
+			}
+			w.ask(w.proxied, "GET", "/shop/_doc/2", "", "Optimist-Session", "s")
+			if a := send(w, "2", `{"doc":{"l":["c"]},"doc_as_upsert":true}`); a.Status/100 != 2 || strings.HasPrefix(a.Outcome(), "guarded") {
+				t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+			}
+		})
+	}
+}
+
+// A rule that names a data stream takes reads of the indices behind it. Which stream an index backs is known also when everything else about
+// it has to be asked anew.
+func TestAReadBehindADataStreamIsABaseAfterAnIndexWasChanged(t *testing.T) {
+	for name, read := range map[string]func(w *world){
+		"get":  func(w *world) { w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s") },
+		"mget": func(w *world) { w.ask(w.proxied, "POST", "/shop/_mget", `{"ids":["1"]}`, "Optimist-Session", "s") },
+		"search": func(w *world) {
+			w.ask(w.direct, "POST", "/shop/_refresh", "")
+			w.ask(w.proxied, "POST", "/_search", `{}`, "Optimist-Session", "s")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := streaming(t, "rules: [{name: r, match: {index: [stream]}}]")
+			store := func(text string) { w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, text)) }
+			w.ask(w.proxied, "PUT", "/shop/_doc/other", `{}`, "Optimist-Session", "s") // optimist learns what the index is
+			read(w)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"l":["a"]}`, "Optimist-Session", "s"), 200, "guarded")
+			store(`{"l":["a","b"]}`)
+			w.ask(w.proxied, "PUT", "/another", "") // and forgets it
+			read(w)
+			store(`{"l":["a","b","c"]}`)
+			w.wants(w.ask(w.proxied, "PUT", doc1, `{"l":["a","b","d"]}`, "Optimist-Session", "s"), 200, "merged;attempts=2;base=session")
+			if got := w.stored(doc1); got != `{"l":["a","b","c","d"]}` {
+				t.Error(got)
+			}
+		})
 	}
 }

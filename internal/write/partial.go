@@ -24,7 +24,8 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if !ok || refusal != nil {
 		return false, nil
 	}
-	if err := s.bases.Locate(ctx, &c.Search); err != nil || c.Index.DataStream != "" || !s.catalog.Guardable(c.Asker(), c.Index) {
+	err = s.bases.Locate(ctx, &c.Search)
+	if err != nil || c.Index.DataStream != "" && c.Rule.AnyIndex || !s.catalog.Guardable(c.Asker(), c.Index) {
 		return false, err
 	}
 	c.Part, c.Sent = p, p.Incoming
@@ -32,7 +33,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 	if err != nil {
 		return true, err
 	}
-	if c.IsForEngine() {
+	if c.IsForEngine() || c.Index.DataStream != "" && !c.Base.Numbers.Known() {
 		c.leaveToEngine()
 		return false, nil
 	}
