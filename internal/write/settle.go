@@ -137,8 +137,9 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		o.Kind = outcome.Unknown
 	case errors.Is(err, upstream.ErrNotSent):
 		o.Kind = outcome.NotSent
-	case (o.Kind == outcome.Merged || o.Kind == outcome.Combined) && err == nil && c.answer.Status >= 400 && c.answer.Status != 404:
-		o.Kind = outcome.Guarded // what was merged isn't stored
+	case (o.Kind == outcome.Merged || o.Kind == outcome.Combined) && err == nil && c.answer.Status >= 400 && c.answer.Status != 404,
+		min(c.moves, c.attempts) > 0 && err != nil:
+		o.Kind = outcome.Guarded // what was merged isn't stored, or the engine refused what was sent before the name was moved
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
 		o.Kind = outcome.Refused // here: nothing was let through
 	}
