@@ -6,13 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"optimist/internal/config"
 	"optimist/internal/secure"
 )
 
 // Unusable finds what a configuration names outside of itself and can't be used on this machine: files that aren't there or hold something
-// else, and a folder that can't be made or written. New fails for such, and would fail again. It leaves nothing behind.
+// else, and a folder that can't be made or written. No retry of New helps against any of these: somebody has to mend it first. It leaves
+// nothing behind.
 func Unusable(c *config.Config) config.Problems {
 	f := &findings{config: c}
 	for _, file := range c.Files() {
@@ -105,11 +107,17 @@ func (f *findings) folder(c *config.Config) {
 	}
 }
 
-// writable tries whether something can be made in a folder, and removes it again.
+// writable tries whether something can be made in a folder, and removes it again. A full disk, or a used-up quota, is no error: optimist
+// runs on one, and an operator makes room by deleting letters.
 func writable(folder string) error {
 	name, err := os.MkdirTemp(folder, ".optimist-check-")
-	if err != nil {
+	switch {
+	case isFull(err):
+		return nil
+	case err != nil:
 		return err
 	}
 	return os.Remove(name)
 }
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
