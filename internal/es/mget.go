@@ -65,7 +65,7 @@ func (c *Client) fetched(d *Document, element []byte) (f Fetched) {
 	case cause != nil && gjson.GetBytes(cause, "type").Str == "index_not_found_exception":
 		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
 	case cause != nil:
-		f.Err = &StatusError{Status: http.StatusInternalServerError, Body: bytes.Clone(cause)}
+		f.Err = &StatusError{Status: http.StatusInternalServerError, Body: append(append([]byte(`{"error":`), cause...), '}')}
 	case d.isElsewhere(&it):
 		f.Err = ErrElsewhere
 	case it.Missing:

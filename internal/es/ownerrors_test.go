@@ -28,3 +28,17 @@ func TestClientsDoNotSeeWhatTheEngineSaysToOptimist(t *testing.T) {
 		t.Errorf("the log has: %s", log)
 	}
 }
+
+// The log tells of answers seldom. Operators need the one 403 more than the next of a thousand 429.
+func TestTheLogTellsOfEachStatus(t *testing.T) {
+	log := new(bytes.Buffer)
+	e := es.OwnErrors{Log: slog.New(slog.NewTextHandler(log, nil))}
+	for _, status := range []int{429, 429, 403, 429, 403, 0, -1, 1000} {
+		e.Note("optimist-undo", es.Answer{Status: status, Body: []byte("why")})
+	}
+	for want, n := range map[string]int{"429 why": 1, "403 why": 1, "\n": 3} {
+		if strings.Count(log.String(), want) != n {
+			t.Errorf("the log has %q not %d times: %s", want, n, log)
+		}
+	}
+}
