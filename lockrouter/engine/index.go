@@ -144,26 +144,22 @@ func (s *Store) scripts(ctx context.Context) (bool, error) {
 	if s.o.Scripts == Never || s.before == byGuard {
 		return false, nil
 	}
-	_, _, err := s.run(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
+	_, _, err := s.call(ctx, "probe", &state.Call{Kind: state.Global, Ops: []state.Op{}})
 	var refused *refusedError
-	if errors.As(err, &refused) && s.o.Scripts == Auto {
-		s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, obs.KeyReason, es.Why(refused.a))
-		return false, nil
+	switch {
+	case !errors.As(err, &refused):
+		return err == nil, err
+	case s.o.Scripts != Auto:
+		return false, s.failure(refused.a)
 	}
-	return err == nil, err
+	s.o.Log.Warn("the engine runs no scripts: locks use guarded writes instead", "index", s.o.Index, obs.KeyReason, es.Why(refused.a))
+	return false, nil
 }
 
-// refusedError is a script that the engine refused, or that failed.
+// refusedError is a script that the engine refused, or that failed. Nothing was done.
 type refusedError struct{ a es.Answer }
 
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("the engine refused the script: %d: %.300s", e.a.Status, e.a.Body)
-}
-
-// Is reports that nothing was done.
-func (e *refusedError) Is(target error) bool {
-	return target == lockrouter.ErrStore || target == lockrouter.ErrNotDone
-}
+func (e *refusedError) Error() string { return "the engine has refused the script" }
 
 // Read gives the documents as they are now.
 func (s *Store) Read(ctx context.Context, ids []string) ([]*state.Doc, error) {
@@ -194,7 +190,7 @@ func (s *Store) mget(ctx context.Context, ids []string) ([]gjson.Result, error) 
 	}
 	for _, item := range items {
 		if item.Get("error").Exists() && item.Get("error.type").Str != "index_not_found_exception" {
-			return nil, s.failure(a)
+			return nil, s.failure(es.Answer{Status: a.Status, Body: []byte(item.Raw)})
 		}
 	}
 	return items, nil

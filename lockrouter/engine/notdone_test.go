@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -76,17 +75,38 @@ func TestWhatWasNotDoneIsKnown(t *testing.T) {
 
 // TestClientsDoNotSeeWhatTheEngineSaysToOptimist: the engine's reason names the user that optimist is, and the privileges that it lacks.
 func TestClientsDoNotSeeWhatTheEngineSaysToOptimist(t *testing.T) {
-	node, log := newNode(), new(bytes.Buffer)
-	node.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
-		body := `{"error":{"type":"security_exception","reason":"no permissions for [User [name=proxy7]]"}}`
-		return enginetest.Response(http.StatusForbidden, body), nil
-	}
-	s := New(Options{Upstream: node, Index: "locks", Scripts: Never, Log: slog.New(slog.NewTextHandler(log, nil))})
-	_, _, err := do(t, s, "lock", acquire("a"))
-	if err == nil || strings.Contains(err.Error(), "proxy7") || !strings.HasSuffix(err.Error(), "the engine answered 403 security_exception") {
-		t.Errorf("the client gets: %v", err)
-	}
-	if !strings.Contains(log.String(), "proxy7") {
-		t.Errorf("the log has: %s", log)
+	const failed = `"error":{"type":"security_exception","reason":"no permissions for [User [name=proxy7]]"}`
+	for _, c := range []struct {
+		name    string
+		scripts Scripts
+		at      string // part of the request's target
+		status  int
+		body    string
+	}{
+		{"a request", Never, "", 403, `{` + failed + `}`},
+		{"a script", Always, "_update", 400, `{` + failed + `}`},
+		{"a document among several", Never, "_mget", 200, `{"docs":[{"_id":"a","found":false},{"_id":"b",` + failed + `}]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			node, log := newNode(), new(bytes.Buffer)
+			node.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+				if strings.Contains(string(r.Target), c.at) {
+					return enginetest.Response(c.status, c.body), nil
+				}
+				return nil, nil
+			}
+			s := New(Options{Upstream: node, Index: "locks", Scripts: c.scripts, Log: slog.New(slog.NewTextHandler(log, nil))})
+			_, _, err := do(t, s, "lock", acquire("a"))
+			if c.at == "_mget" {
+				_, err = s.Read(t.Context(), []string{"a", "b"})
+			}
+			want := fmt.Sprintf("the engine answered %d security_exception", c.status)
+			if !errors.Is(err, lockrouter.ErrStore) || strings.Contains(err.Error(), "proxy7") || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("the client gets: %v", err)
+			}
+			if n := strings.Count(log.String(), "proxy7"); n != 1 || strings.Contains(log.String(), "found") {
+				t.Errorf("the log has: %s", log)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -69,6 +70,15 @@ func (s *Store) scripted(ctx context.Context, id string, c *state.Call) (*state.
 
 // run has the script do it.
 func (s *Store) run(ctx context.Context, id string, c *state.Call) (d *state.Doc, results []state.Result, err error) {
+	d, results, err = s.call(ctx, id, c)
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		err = s.failure(refused.a)
+	}
+	return d, results, err
+}
+
+// call is run. A script that the engine has refused is a *refusedError.
+func (s *Store) call(ctx context.Context, id string, c *state.Call) (d *state.Doc, results []state.Result, err error) {
 	body, err := s.body(c, false)
 	if err != nil {
 		return nil, nil, err
