@@ -43,7 +43,7 @@ func (u *undoing) indices(ctx context.Context, all []*target) (map[tenantRef]str
 		}
 		ix, err := u.s.docs.ResolveIndex(ctx, u.s.caller(t.tenantOf()), t.Index)
 		if err != nil && !errors.Is(err, es.ErrNoIndex) && !errors.Is(err, es.ErrForbidden) {
-			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+			return nil, u.s.failed(t.Index, err)
 		}
 		uuids[at] = ix.UUID
 	}
@@ -72,7 +72,20 @@ func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error
 	case errors.Is(err, upstream.ErrTooLarge) && len(all) > 1:
 		return u.fetchApart(ctx, all, len(all)/2)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	return nil, u.s.failed(all[0].Index, err)
+}
+
+// failed is the error of a request about an index whose documents are undone. It may come to a client: the engine's reason doesn't.
+func (s *Store) failed(index string, err error) error {
+	if answer := (*es.StatusError)(nil); errors.As(err, &answer) {
+		return s.refused(index, es.Answer{Status: answer.Status, Body: answer.Body})
+	}
+	return fmt.Errorf("%w: %w", ErrStore, err)
+}
+
+// refused is failed for the engine's answer.
+func (s *Store) refused(index string, a es.Answer) error {
+	return fmt.Errorf("%w: %s", ErrStore, s.own.Errors.Note(index, a))
 }
 
 // fetchApart is fetch for documents that can't come in one answer: the first n, then the others.
@@ -162,7 +175,7 @@ func (s *Store) writeSome(ctx context.Context, some []*target, results []result)
 	for item := range es.Elements(a.Body, "items") {
 		if k < len(some) {
 			gjson.ParseBytes(item).ForEach(func(_, did gjson.Result) bool {
-				results[k] = result{int(did.Get("status").Int()), []byte(did.Get("error").Raw)}
+				results[k] = result{int(did.Get("status").Int()), []byte(did.Raw)}
 				return false
 			})
 			k++

@@ -252,7 +252,8 @@ func (s *Store) putAll(ctx context.Context, records []*record) error {
 	}
 	nth := 0
 	for item := range es.Elements(a.Body, "items") {
-		status := gjson.GetBytes(item, "*.status").Int()
+		did := gjson.GetBytes(item, "*")
+		status := int(did.Get("status").Int())
 		switch {
 		case nth == len(records):
 			return fmt.Errorf("%w: an answer has more items than the request", ErrStore)
@@ -262,7 +263,7 @@ func (s *Store) putAll(ctx context.Context, records []*record) error {
 			s.own.Forget()
 			fallthrough
 		case status != http.StatusConflict:
-			return fmt.Errorf("%w: the engine answered %.300s", ErrStore, item)
+			return s.own.Failure(es.Answer{Status: status, Body: []byte(did.Raw)})
 		}
 		nth++
 	}
@@ -382,8 +383,11 @@ func (s *Store) getAllFor(ctx context.Context, by share.Client, ids []string, ea
 		it := es.ParseItem(element)
 		// Without the index there are no records, as for get.
 		it.Missing = it.Missing || gjson.GetBytes(element, "error.type").Str == "index_not_found_exception"
-		if nth == len(ids) || !it.Found && !it.Missing {
-			return fmt.Errorf("%w: %.300s", ErrStore, element)
+		switch {
+		case nth == len(ids):
+			return fmt.Errorf("%w: the engine's answer has more documents than the request", ErrStore)
+		case !it.Found && !it.Missing:
+			return s.own.Failure(es.Answer{Status: a.Status, Body: element})
 		}
 		if err := each(nth, &it); err != nil {
 			return err

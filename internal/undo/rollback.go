@@ -297,7 +297,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		t.why = whyNoSource
 		return false, u.leave(ctx, t)
 	default:
-		return false, fmt.Errorf("%w: %w", ErrStore, f.Err)
+		return false, u.s.failed(t.Index, f.Err)
 	}
 	if t.carriedOut() {
 		t.why = t.plan.Why
@@ -386,9 +386,9 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 			t.why = ""
 			again = append(again, t)
 		case r.status == http.StatusTooManyRequests, r.status >= 500:
-			return nil, fmt.Errorf("%w: the engine answered %d: %.300s", ErrStore, r.status, r.body)
+			return nil, u.s.refused(t.Index, es.Answer{Status: r.status, Body: r.body})
 		default:
-			t.why = fmt.Sprintf("the engine refuses the write that undoes it: %d: %.300s", r.status, r.body)
+			t.why = "the engine refuses the write that undoes it: " + es.Why(es.Answer{Status: r.status, Body: r.body})
 			if err := u.leave(ctx, t); err != nil {
 				return nil, err
 			}
