@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,9 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 	n, failing := 0, false
 	timer.Every(ctx, every, func(ctx context.Context) {
 		err := s.sweep(ctx, again)
-		if n++; err == nil && n%sweeps == 0 {
-			_, err = s.Clean(ctx)
+		if n++; n%sweeps == 0 { // whatever err is: a damaged record may stay for days
+			_, failed := s.Clean(ctx)
+			err = errors.Join(err, failed)
 			s.forgetSeen()
 		}
 		err = errors.Join(err, s.forgetEnded(ctx, s.isIdle), s.flush(ctx, s.isIdle)) // in this order: what has ended takes no page
@@ -138,18 +140,19 @@ func (s *Store) forgetSeen() {
 }
 
 // Clean removes what is left of journals that have ended long ago: first what was noted, and later that there was a journal. It says of how
-// many.
+// many. A damaged head stops it from no other.
 func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 	old := fmt.Sprintf(`{"terms":{"state":[%q,%q]}},{"range":{"until":{"gt":0,"lte":%d}}}`, committed, undone, s.o.Now().UnixMilli())
 	for after := int64(-1); ; {
-		heads, next, err := s.find(ctx, old, after)
+		heads, next, failed := s.find(ctx, old, after)
+		err = cmp.Or(err, failed)
 		for _, h := range heads {
-			if err := s.clean(ctx, h); err != nil {
-				return cleaned, err
+			if failed := s.clean(ctx, h); failed != nil {
+				return cleaned, errors.Join(err, failed)
 			}
 			cleaned++
 		}
-		if after = next; err != nil || next < 0 {
+		if after = next; next < 0 {
 			return cleaned, err
 		}
 	}
