@@ -58,8 +58,6 @@ func TestWhatASearchFindsIsWhatItsClientWritesFrom(t *testing.T) {
 		"all":                       {"/shop/_search", ""},
 		"with a body":               {"/shop/_search", `{"query":{"match_all":{}}}`},
 		"with a query":              {"/shop/_search?size=20", `{"query":{"match_all":{}}}`},
-		"few, though many may come": {"/shop/_search", `{"from":0,"size":10000,"version":true}`}, // as Spring Data asks for one document
-		"few, of any number":        {"/_search?size=1000", ``},
 		"of any index":              {"/_search", `{}`},
 		"by a pattern":              {"/sh*/_search", ``},
 		"by two names":              {"/shop,shop/_search", ``},
@@ -129,7 +127,8 @@ func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
 		"beside script fields":     {"", "/shop/_search?filter_path=hits.hits._source", `{"script_fields":{}}`, "", ""},
 		"pretty":                   {"", "/shop/_search?pretty", "", "", ""},
 		"no JSON":                  {"", "/shop/_search", "", "Accept", "application/yaml"},
-		"many, by a scroll":        {"", "/shop/_search?scroll=1m&size=1000", "", "", ""},
+		"many":                     {"", "/shop/_search?size=1000", "", "", ""},
+		"many, by body":            {"", "/shop/_search", `{"size":1000}`, "", ""},
 		"no hits":                  {"rules: [{name: r, base: {reads: [search]}}]", "/shop/_search", `{"size":0}`, "", ""},
 		"not by this rule":         {"rules: [{name: r, base: {reads: [get, mget]}}]", "/shop/_search", "", "", ""},
 		"off":                      {"rules: [{name: r, mode: off, match: {index: [shop]}}]", "/shop/_search", "", "", ""},
@@ -149,44 +148,6 @@ func TestASearchIsLeftAloneWhereNothingOfItCanBeABase(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What a search asks for says little of what it finds. A search that has found a large page is watched once: of that the first hits are
-// bases. The next ones that ask for as many are left alone, others aren't.
-func TestSearchesThatFindManyAreLeftAlone(t *testing.T) {
-	w, seen := searching(t, "")
-	for i := range 30 {
-		w.put(fmt.Sprintf("/shop/_doc/%d", 100+i), `{"log":["a"]}`)
-	}
-	w.put(doc1+"?refresh=true", `{"log":["a"]}`)
-	const few = `{"size":1000,"sort":["_doc"],"query":{"ids":{"values":["1"]}}}`
-	for i, c := range []struct {
-		body, outcome string
-		watched       bool
-	}{
-		{few, "merged;attempts=2;base=session", true},
-		{`{"size":1000,"sort":["_doc"]}`, "", true},
-		{`{"size":1000,"sort":["_doc"]}`, "", false},
-		{few, "", false},
-		{`{"size":500,"query":{"ids":{"values":["1"]}}}`, "merged;attempts=2;base=session", true},
-	} {
-		direct, through := w.ask(w.direct, "POST", "/shop/_search", c.body), w.ask(w.proxied, "POST", "/shop/_search", c.body)
-		if through.Status != 200 || took(through.Body) != took(direct.Body) {
-			t.Errorf("%d: %d %s, without optimist %s", i, through.Status, through.Body, direct.Body)
-		}
-		if got := seen.last().Has("seq_no_primary_term"); got != c.watched {
-			t.Errorf("%d: watched %v", i, got)
-		}
-		if c.outcome != "" {
-			w.put(doc1, `{"log":["a","b"]}`)
-			w.wants(w.ask(w.proxied, "PUT", doc1, `{"log":["a","c"]}`), 200, c.outcome)
-			w.put(doc1+"?refresh=true", `{"log":["a"]}`)
-		}
-	}
-	// The first documents of the large page are bases.
-	w.put("/shop/_doc/100", `{"log":["a","b"]}`)
-	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/100", `{"log":["a","c"]}`), 200, "merged;attempts=2;base=session")
-	w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/129", `{"log":["a","c"]}`), 200, "passed;attempts=1;base=none")
 }
 
 // A client that begins to search may write what it finds. Whether it does isn't known yet, so its first write is guarded, too.
@@ -227,9 +188,6 @@ func TestASearchOfAnyIndexIsWatchedForTheRuleThatWantsAllSearches(t *testing.T) 
 	} {
 		t.Run(rules, func(t *testing.T) {
 			w := newWorld(t, "rules: ["+rules+"]", Identity{Infer: true, Address: true})
-			for i := range 20 { // so many are watched without such a rule
-				w.put(fmt.Sprintf("/shop/_doc/%d", 100+i), `{"log":["a"]}`)
-			}
 			w.put(doc1+"?refresh=true", `{"log":["a"]}`)
 			direct := w.ask(w.direct, "GET", "/_search?size=1000", "")
 			if through := w.ask(w.proxied, "GET", "/_search?size=1000", ""); took(through.Body) != took(direct.Body) {

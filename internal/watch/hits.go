@@ -42,20 +42,12 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 	}
 	// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its session
 	// wants it to be exact.
-	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name, rd.mayFindFew(f))
+	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name, f.size <= smallPage)
 }
 
-// mayFindFew reports whether the search of an inferred session may find a small page. If it asks for more, its hits are counted.
-func (rd *Reading) mayFindFew(f *searchPlan) bool {
-	if f.size <= smallPage {
-		return true
-	}
-	if _, scrolls := uri.Param(rd.r.Op().Query, "scroll"); scrolls {
-		return false
-	}
-	f.kind, f.counted = rd.w.pages.kind(rd.r.Client(), f.target.Index, f.size), true
-	return !rd.w.pages.large(f.kind, rd.w.Now())
-}
+// smallPage is how many hits a search of an inferred session may ask for to be watched without a rule that says so. The cost of the numbers
+// grows with the hits, and faster than the rest of a search.
+const smallPage = 20
 
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.
 func (rd *Reading) watchHits(f *searchPlan) {
@@ -67,16 +59,7 @@ func (rd *Reading) watchHits(f *searchPlan) {
 	}
 	_, scrolls := uri.Param(rd.r.Op().Query, "scroll")
 	rd.settleFirst(f.target.Index)
-	rd.forwardHits(o, name, hitsPlan{more: more, hidden: f.hidden, scrolls: scrolls, counted: f.counted, kind: f.kind})
-}
-
-// hitsPlan is what is done with the hits of an answer.
-type hitsPlan struct {
-	more    added    // is taken out of them
-	hidden  []string // likewise
-	scrolls bool     // further pages may follow
-	counted bool     // no more than a small page of them is remembered
-	kind    uint64   // of the search, if they are counted
+	rd.forwardHits(o, name, more, f.hidden, scrolls)
 }
 
 // reveal reports whether the search's filter_path lets all of _source through. The engine is then asked for the members that say what the
@@ -109,31 +92,27 @@ func (rd *Reading) findsWhole(f *searchPlan, text []byte) bool {
 
 // forwardHits forwards a search that finds the numbers of its hits, and remembers them as they pass. The added numbers and the hidden
 // members are taken out again; a scroll's next page knows of the numbers.
-func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, p hitsPlan) {
+func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, hidden []string, scrolls bool) {
 	rd.begin(false)
 	var rules rulesOf
-	n, left := 0, false
+	looked, left := false, false
 	take := filter{room: rd.copy.room, hit: func(hit []byte) []byte {
-		switch n++; {
-		case n == 1:
-			left = rd.clientLeft()
-		case p.counted && n == smallPage+1:
-			rd.w.pages.add(rd.client.Session.Network(), p.kind, rd.w.Now())
-			rd.showUnknown()
+		if !looked {
+			looked, left = true, rd.clientLeft()
 		}
-		if !left && (n <= smallPage || !p.counted) {
+		if !left {
 			rd.find(&rules, name, hit)
 		}
-		return withoutMembers(p.more.without(hit), p.hidden)
+		return withoutMembers(more.without(hit), hidden)
 	}}
 	if rd.named() {
 		var s seeker
-		take.rest = func(piece []byte) { rd.showRest(s.count(piece)) }
+		take.rest = func(p []byte) { rd.showRest(s.count(p)) }
 	}
-	if p.scrolls {
+	if scrolls {
 		take.head = func(head []byte) {
 			if id := gjson.GetBytes(head, "_scroll_id"); id.Str != "" { // of a JSON that isn't whole, which gjson takes
-				rd.w.scrolls.add(rd.client.Session.Network(), id.Str, p.more)
+				rd.w.scrolls.add(rd.client.Session.Network(), id.Str, more)
 			}
 		}
 	}
@@ -146,11 +125,11 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, p hitsPlan) 
 		}
 		return nil
 	}
-	o.Change = func(piece []byte, last bool) []byte {
+	o.Change = func(p []byte, last bool) []byte {
 		if usable {
-			piece = take.change(piece, last)
+			p = take.change(p, last)
 		}
-		return piece
+		return p
 	}
 	rd.r.Pass(o)
 }
@@ -199,7 +178,7 @@ func (rd *Reading) scroll() bool {
 	if err != nil || !known {
 		return false
 	}
-	rd.forwardHits(proxy.ForwardOptions{}, "", hitsPlan{more: more, scrolls: true})
+	rd.forwardHits(proxy.ForwardOptions{}, "", more, nil, true)
 	return true
 }
 

@@ -23,8 +23,6 @@ type searchPlan struct {
 	numbered, versioned bool
 	hidden              []string // the members of hits that the engine is asked for, though its filter_path leaves them out
 	size                int64    // how many hits it asks for
-	counted             bool     // it is watched, as long as it finds no more than a small page
-	kind                uint64   // of the search, if it is counted
 }
 
 // defaultSize is how many hits a search has that doesn't say.

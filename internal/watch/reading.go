@@ -38,7 +38,6 @@ type Options struct {
 type Watcher struct {
 	Options
 	scrolls *scrolls
-	pages   *pages
 }
 
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
@@ -95,7 +94,7 @@ func New(o Options) *Watcher {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Watcher{o, newScrolls(), newPages()}
+	return &Watcher{o, newScrolls()}
 }
 
 // begin is for right before the read is sent. exact says that its answer has the bytes that are stored now. A search sees what
