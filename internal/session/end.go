@@ -66,10 +66,12 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	sh.emptied(e, was)
 }
 
-// saw makes v, which the write has left, the session's view, and returns it. If the client of a named session has read and written since
-// the write came, it had given the write up before the answer came. What it has in hand stays.
+// saw makes v, which the write has left, the session's view, and returns it. In a named session, what the client has in hand stays if it
+// had given the write up before the answer came. That is so if it has read and written since the write came, or has written something
+// newer.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
-	if e.Key.Session.IsNamed() && min(e.NewestRead, e.NewestView) > c.arrived {
+	wroteNewer := e.View.Set && viewcache.Newer(e.View.Numbers, v.Numbers)
+	if e.Key.Session.IsNamed() && (wroteNewer || min(e.NewestRead, e.NewestView) > c.arrived) {
 		sh.emptied(e, false)
 		return v
 	}
