@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,7 +134,6 @@ func (s *Server) Serve(ln net.Listener) error {
 		case err == nil:
 			pause = 0
 			s.accept(nc)
-			runtime.Gosched() // what is under way goes first: in a flood, connections wait in the kernel and not before every other goroutine
 		case s.draining.Load() || s.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):

@@ -118,7 +118,7 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	}
 	b := i.newItems(r)
 	b.findJournals(tokensIn(body, d))
-	b.takeRoom(lookedAt)
+	b.takeRoom(min(lookedAt, likelyItems(body)))
 	l, err := b.look(bulk.NewReader(body, d))
 	if err == nil && l.found {
 		b.all = slices.Grow(b.all, likelyItems(body))

@@ -144,8 +144,11 @@ func (b *items) leaveRoom() {
 // read reads until there are so many items, or no more. The error is bulk.ErrUnreadable.
 func (b *items) read(reader *bulk.Reader, most int) error {
 	var text large.Work
-	defer text.Begin(len(reader.Rest())).End()
+	defer text.End()
 	for len(b.all) < most {
+		if len(b.all)%lookedAt == 0 {
+			text.Turn(len(reader.Rest()))
+		}
 		it, ok, err := reader.Next()
 		if err != nil || !ok {
 			return err

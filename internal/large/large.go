@@ -2,7 +2,8 @@
 //
 // Go lets a goroutine keep a processor for up to 10 ms while others wait for one. A few clients that send compressed documents, or bulks of
 // many items, would make each small request of everybody else wait behind them, one after the other. So work on a large text takes a place
-// first, and there is a place less than there are processors. Where there is only one processor there is one place.
+// first, and there is a place less than there are processors at the start. Where there is only one processor there is one place. Who has a
+// place gives it to the next after a short turn, so that the less work there is on a text, the sooner it is done.
 package large
 
 import "runtime"
@@ -13,19 +14,18 @@ const size = 64 << 10
 // places holds a value for each piece of work under way.
 var places = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 
-// Work is a piece of work on one text. The zero value has no place. It belongs to one goroutine.
+// Work is work on one text. The zero value has no place. It belongs to one goroutine.
 type Work struct{ placed bool }
 
-// Begin says how many bytes the text has, as far as that is known. If that makes it a large text, Begin waits for a place; those who wait
-// get one in turn. Work that has a place keeps it, whatever Begin is told later. Until End, work must wait for nothing: not for the engine,
-// and not for other work, which may wait for this one's place. Begin returns the work, so that a function can begin it and defer its end in
-// one line.
-func (w *Work) Begin(bytes int) *Work {
-	if !w.placed && bytes >= size {
+// Turn begins a turn, and ends the one before. bytes is how many bytes the text has, as far as that is known: if that makes it a large text,
+// Turn waits for a place, behind all that wait already. A turn should take some tenths of a millisecond. Until End, work must wait for
+// nothing but its next turn: not for the engine, and not for other work, which may wait for this one's place.
+func (w *Work) Turn(bytes int) {
+	w.End()
+	if bytes >= size {
 		places <- struct{}{}
 		w.placed = true
 	}
-	return w
 }
 
 // End leaves the place, if there is one.

@@ -5,63 +5,57 @@ import (
 	"testing/synctest"
 )
 
-// fill takes all places but so many, until the test ends.
-func fill(t *testing.T, left int) {
-	for range cap(places) - left {
-		var w Work
-		w.Begin(size)
-		t.Cleanup(w.End)
-	}
-}
-
-func TestSmallTextsWaitForNobody(t *testing.T) {
-	fill(t, 0)
-	var w Work
-	w.Begin(size - 1) // it would wait for ever
-	w.End()
-	if len(places) != cap(places) {
-		t.Errorf("%d of %d places are taken: work without one has given one back", len(places), cap(places))
-	}
-}
-
-func TestALargeTextWaitsForAPlaceAndLeavesIt(t *testing.T) {
+// onePlace runs a test where there is one place.
+func onePlace(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		original := places
 		places = make(chan struct{}, 1) // of this bubble
 		defer func() { places = original }()
-		var first Work
-		first.Begin(size)
-		begun := false
-		go func() {
-			var second Work
-			defer second.End()
-			second.Begin(size)
-			begun = true
-		}()
-		synctest.Wait()
-		if begun {
-			t.Error("there are more at work than there are places")
-		}
-		first.End()
-		synctest.Wait()
-		if !begun || len(places) != 0 {
-			t.Errorf("begun %v; %d places are taken when all have ended", begun, len(places))
+		f(t)
+		if len(places) != 0 {
+			t.Errorf("%d places are taken when all have ended", len(places))
 		}
 	})
 }
 
-func TestATextThatGrowsTakesOnePlace(t *testing.T) {
-	fill(t, 1)
-	var w Work
-	for bytes := 1; bytes < 8*size; bytes *= 2 {
-		w.Begin(bytes) // a second place isn't there
-	}
-	if len(places) != cap(places) {
-		t.Errorf("%d of %d places are taken", len(places), cap(places))
-	}
-	w.End()
-	w.End()
-	if len(places) != cap(places)-1 {
-		t.Errorf("%d of %d places are taken at the end", len(places), cap(places))
-	}
+func TestSmallTextsWaitForNobody(t *testing.T) {
+	onePlace(t, func(t *testing.T) {
+		var first, second Work
+		first.Turn(size)
+		second.Turn(size - 1) // it would wait for ever
+		second.End()
+		if len(places) != 1 {
+			t.Error("work without a place has given one back")
+		}
+		first.End()
+		first.End()
+	})
+}
+
+func TestLargeTextsTakeTurns(t *testing.T) {
+	onePlace(t, func(t *testing.T) {
+		var turns []int
+		work := func(name, bytes, n int) {
+			var w Work
+			defer w.End()
+			for range n {
+				w.Turn(bytes)
+				turns = append(turns, name)
+			}
+		}
+		var first Work
+		first.Turn(size)
+		go work(1, 8*size, 4)
+		synctest.Wait()
+		go work(2, size, 1)
+		synctest.Wait()
+		if len(turns) != 0 {
+			t.Error("there are more at work than there are places")
+		}
+		first.End()
+		synctest.Wait()
+		if len(turns) != 5 || turns[0] != 1 || turns[1] != 2 {
+			t.Errorf("turns %v: the short work has waited for the long one's end", turns)
+		}
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/intent"
-	"optimist/internal/large"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -163,8 +162,6 @@ func (a *attempt) nextDraft(ctx context.Context, c *change, cur doc.Revision) (i
 			return intent.Draft{}, &noReplayError{reason}
 		}
 	}
-	var work large.Work
-	defer work.Begin(len(c.Sent) + len(cur.Source)).End()
 	d, err := c.intent.Next(cur)
 	if d.Echo && c.Rule.FailAmbiguous {
 		return intent.Draft{}, base.ErrAmbiguous
