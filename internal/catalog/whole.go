@@ -38,11 +38,11 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
 		whole, err = c.engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
-	if err != nil && !es.IsAnswer(err) {
+	if err != nil {
 		e.whole.failure.Store(&failure{c.now(), askingBudget, err})
 		return false, err
 	}
-	a := &answer[bool]{value: whole && err == nil, askedAt: now, until: now.Add(trustAge)}
+	a := &answer[bool]{value: whole, askedAt: now, until: now.Add(trustAge)}
 	if !a.value {
 		a.until = now.Add(refusalAge)
 		name := index

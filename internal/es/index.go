@@ -201,8 +201,8 @@ func gjsonKey(name string) string {
 
 // SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the
 // engines refuse _update before they look at anything, because it would write the filtered document back; so a document that
-// isn't there is updated: a 404, or that the index takes no writes now, says that the update was let through, anything else that it may not
-// have been. Nothing is written in either case. An engine that couldn't say is an error.
+// isn't there is updated: a 404 says that the update was let through, anything else that it may not have been. Nothing is written
+// in either case. An engine that couldn't say is an error, and so is an index that takes no writes now.
 //
 // The engine makes an index that an update doesn't find, and this one may just have been deleted: so the update demands an alias,
 // which is looked at after the security and before the index. For an index's own name that alone is the 404.
@@ -218,27 +218,33 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 	if err != nil {
 		return false, err
 	}
-	if letThrough(a.Body) {
+	if a.Status == http.StatusNotFound && letThrough(a.Body) {
 		return true, nil
 	}
 	// OpenSearch's security refuses it with a 500.
 	refused := a.Status == http.StatusInternalServerError && gjson.GetBytes(a.Body, "error.type").String() == "security_exception"
-	if !refused && (a.Status >= 500 || a.Status == http.StatusTooManyRequests) {
-		return false, a.failure()
+	if !refused && (a.Status >= 500 || a.Status == http.StatusTooManyRequests || takesNoWrites(a.Body)) {
+		return false, &StatusError{a.Status, a.Body, a.Challenge} // of the credentials a 403 says nothing here
 	}
 	return false, nil
 }
 
-// letThrough reports whether the error of an update comes from the engine's own search for the document or the alias, or from what it does
-// behind the security and before that search: it looks whether the index takes writes. The engine has no error type of its own for the
-// alias; the parameter's name is part of the reason.
+// letThrough reports whether a 404 to an update comes from the engine's own search for the document or the alias. The engine has
+// no error type of its own for the alias; the parameter's name is part of the reason.
 func letThrough(body []byte) bool {
 	why := gjson.GetBytes(body, "error")
 	switch why.Get("type").String() {
-	case "document_missing_exception", "cluster_block_exception", "index_closed_exception":
+	case "document_missing_exception":
 		return true
 	case "index_not_found_exception":
 		return strings.Contains(why.Get("reason").String(), "require_alias")
 	}
 	return false
+}
+
+// takesNoWrites reports whether the engine refuses an update because the index is blocked or closed. That proves nothing of the caller's
+// view: an engine may look for it before its security does.
+func takesNoWrites(body []byte) bool {
+	kind := gjson.GetBytes(body, "error.type").String()
+	return kind == "cluster_block_exception" || kind == "index_closed_exception"
 }

@@ -125,6 +125,31 @@ func TestAProbeThatIsCutOffIsAskedAgainAndIsNoFilteredView(t *testing.T) {
 	}
 }
 
+// An index that is blocked or closed shows nothing of what its clients may see. Once it takes writes again, they are merged at once.
+func TestAnIndexThatTookNoWritesForAMomentIsNoFilteredView(t *testing.T) {
+	for kind, status := range map[string]int{"cluster_block_exception": 403, "index_closed_exception": 400} {
+		w := newWorld(t, "")
+		w.put("1", `{"a":0,"b":0}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"a":0,"b":1}`)
+		blocked := true
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if !blocked || !strings.Contains(string(r.Target), "optimist-probe") {
+				return nil, nil
+			}
+			res := &upstream.Response{Payload: []byte(`{"error":{"type":"` + kind + `"}}`)}
+			res.Status = status
+			return res, nil
+		}
+		has(t, me.save("1", `{"a":1,"b":0}`), 409, "guarded;attempts=1;base=session;reason=unasked")
+		blocked = false
+		me.read("1")
+		w.put("1", `{"a":0,"b":2}`)
+		has(t, me.save("1", `{"a":5,"b":1}`), 200, "merged")
+	}
+}
+
 // What one client may see says nothing of what another may.
 func TestWhatIsKnownOfAnIndexIsKnownForItsAskerOnly(t *testing.T) {
 	g := newGated(t, "")
