@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -245,6 +246,36 @@ func TestAWriteThatWasSentBeforeItsBaseWasLostIsNotSaidToHavePassed(t *testing.T
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// So it is where optimist itself then answers for the index behind the name.
+func TestAPatchThatWasSentBeforeItsNameWasMovedIsNotSaidToHavePassed(t *testing.T) {
+	var moved atomic.Bool
+	var w *world
+	w = newWorldOn(t, "", Identity{Infer: true}, enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method == "PUT" && r.URL.Query().Has("if_seq_no") && moved.CompareAndSwap(false, true):
+			w.ask(w.direct, "POST", "/_aliases", `{"actions":[{"remove":{"index":"blue","alias":"al"}},{"add":{"index":"green","alias":"al"}}]}`)
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(409)
+			_, _ = io.WriteString(rw, `{"error":{"type":"version_conflict_engine_exception","reason":"[1]: version conflict"},"status":409}`)
+		case r.Method == "GET" && moved.Load() && (r.URL.Path == "/al" || r.URL.Path == "/green"):
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(rw, `{"green":{"aliases":{"al":{}},"settings":{"index":{"uuid":"ggg","number_of_shards":"1",`+
+				`"mapping":{"source":{"mode":"disabled"}}}}}}`)
+		default:
+			return false
+		}
+		return true
+	}))
+	w.put("/blue", `{"aliases":{"al":{}}}`)
+	w.put("/green", `{}`)
+	w.put("/blue/_doc/1", `{"n":1}`)
+	w.put("/green/_doc/1", `{"n":5}`)
+	a := w.ask(w.proxied, "PATCH", "/al/_doc/1", `{"x":1}`, "Content-Type", "application/merge-patch+json")
+	if w.wants(a, 400, "guarded;attempts=1;base=none;reason=source"); w.stored("/green/_doc/1") != `{"n":5}` {
+		t.Error(w.stored("/green/_doc/1"))
 	}
 }
 

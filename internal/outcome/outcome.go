@@ -32,6 +32,9 @@ var kinds = [...]string{"passed", "guarded", "merged", "combined", "retried", "r
 // String is the token in the field and in metric labels.
 func (k Kind) String() string { return kinds[k] }
 
+// IsMerge reports whether the client's change was merged into a revision that the client hasn't seen, or in one write with others.
+func (k Kind) IsMerge() bool { return k == Merged || k == Combined }
+
 // Kinds are the tokens of all kinds.
 func Kinds() []string { return slices.Clone(kinds[:]) }
 

@@ -32,6 +32,9 @@ type Answer struct {
 	used   int // of values
 }
 
+// IsRefusal reports whether the answer is an error, and doesn't only say that there is no such document.
+func (a *Answer) IsRefusal() bool { return a.Status >= 400 && a.Status != http.StatusNotFound }
+
 // Release gives the answer's buffers back. Fields and Body are void after it. Nil: there is no answer.
 func (a *Answer) Release() {
 	if a != nil && a.source != nil {

@@ -137,8 +137,8 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		o.Kind = outcome.Unknown
 	case errors.Is(err, upstream.ErrNotSent):
 		o.Kind = outcome.NotSent
-	case (o.Kind == outcome.Merged || o.Kind == outcome.Combined) && err == nil && c.answer.Status >= 400 && c.answer.Status != 404,
-		min(c.moves, c.attempts) > 0 && err != nil:
+	case o.Kind.IsMerge() && err == nil && c.answer.IsRefusal(),
+		min(c.moves, c.attempts) > 0 && (err != nil || o.Kind == outcome.Passed && c.answer.Own):
 		o.Kind = outcome.Guarded // what was merged isn't stored, or the engine refused what was sent before the name was moved
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
 		o.Kind = outcome.Refused // here: nothing was let through
@@ -331,7 +331,7 @@ func (c *change) idle() *noop.Write {
 
 // reportCollision calls Events.Collision for a change that met changes of other clients.
 func (s *Service) reportCollision(c *change) {
-	conflict := c.attempts > 1 || c.Outcome.Kind == outcome.Merged || c.Outcome.Kind == outcome.Combined ||
+	conflict := c.attempts > 1 || c.Outcome.Kind.IsMerge() ||
 		c.answer != nil && c.answer.Status == http.StatusConflict
 	if s.events.Collision == nil || !conflict {
 		return
