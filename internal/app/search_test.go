@@ -398,3 +398,34 @@ func TestLaterPagesOfAScrollAreAsTheFirst(t *testing.T) {
 		t.Errorf("%s, want %s", got.Body, want.Body)
 	}
 }
+
+// Before its hits an answer may say much, of shards that failed, say. If it is too much, the hits pass as they are, and may be what the client
+// writes from next.
+func TestHitsBehindMuchElseAreWatched(t *testing.T) {
+	for pad, outcome := range map[int]string{10: "guarded;attempts=1;base=session", 1 << 20: "guarded;attempts=1;base=session",
+		17 << 20: "guarded;attempts=1;base=view;ambiguous"} {
+		w := newWorldOn(t, "", Identity{Infer: true, Address: true}, enginetest.Between(t, enginetest.Serve(t), func(rw http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/_search") {
+				return false
+			}
+			more := ""
+			if r.URL.Query().Has("seq_no_primary_term") {
+				more = `"_seq_no":1,"_primary_term":1,`
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(rw, `{"_shards":{"failures":["%s"]},"hits":{"hits":[{"_index":"shop","_id":"0",%s"_source":{"log":["a"]}}]}}`,
+				strings.Repeat("x", pad), more)
+			return true
+		}))
+		w.put("/shop/_doc/0", `{}`)
+		w.ask(w.proxied, "GET", "/shop/_doc/0", "")
+		w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"log":["first"]}`)
+		p := w.ask(w.proxied, "POST", "/shop/_search", "")
+		if leaks := strings.Contains(p.Body, "_seq_no"); leaks != (pad > 16<<20) {
+			t.Errorf("behind %d bytes: numbers that nobody asked for: %v", pad, leaks)
+		}
+		if a := w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"log":["first","x"]}`); a.Outcome() != outcome {
+			t.Errorf("behind %d bytes: %s, want %s", pad, a.Outcome(), outcome)
+		}
+	}
+}

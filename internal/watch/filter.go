@@ -12,6 +12,7 @@ type filter struct {
 	hit  func(hit []byte) []byte // what stands in place of a hit
 	head func(head []byte)       // is called with what stands before the hits; nil: nobody looks
 	rest func(piece []byte)      // is called with the pieces of what isn't taken out as a hit; nil: nobody looks
+	lost func()                  // is called once if hits may pass as they are: the answer is too large; nil: nobody looks
 
 	room  *budget.Account // for what is held back
 	stage stage
@@ -31,12 +32,11 @@ const (
 )
 
 const (
-	// maxBeforeHits is up to how many bytes the list of hits is looked for, and maxHit up to how many a hit may have. Of an answer with
-	// more the rest passes as it is.
-	maxBeforeHits = 64 << 10
-	maxHit        = copyLimit
-	// largeHit is from how many bytes on a hit isn't looked at again with each piece, and memory for it is asked for: that for smaller
-	// ones is there from the beginning.
+	// maxHit is up to how many bytes the list of hits is looked for, and up to how many a hit may have. Of an answer with more the rest
+	// passes as it is.
+	maxHit = copyLimit
+	// largeHit is from how many bytes on a hit, or what stands before all hits, isn't looked at again with each piece, and memory for it is
+	// asked for: that for smaller ones is there from the beginning.
 	largeHit = 64 << 10
 )
 
@@ -47,7 +47,7 @@ func (f *filter) change(p []byte, last bool) []byte {
 		return p
 	}
 	if f.out = f.out[:0]; !f.hold(p) {
-		f.stage = behindHits
+		f.giveUp()
 		f.pass(f.in)
 		f.in = nil
 		f.pass(p)
@@ -55,7 +55,7 @@ func (f *filter) change(p []byte, last bool) []byte {
 	}
 	n := 0
 	if f.stage == beforeHits {
-		n = f.begin()
+		n = f.begin(last)
 	}
 	for f.stage == amongHits && n < len(f.in) {
 		done := f.next(f.in[n:], last)
@@ -69,6 +69,14 @@ func (f *filter) change(p []byte, last bool) []byte {
 	}
 	f.drop(n)
 	return f.out
+}
+
+// giveUp has the rest pass as it is, hits and all.
+func (f *filter) giveUp() {
+	if f.stage != behindHits && f.lost != nil {
+		f.lost()
+	}
+	f.stage = behindHits
 }
 
 // pass puts a piece out as it is.
@@ -102,20 +110,29 @@ func (f *filter) hold(p []byte) bool {
 }
 
 // begin looks for the list of hits, and passes what stands before it.
-func (f *filter) begin() (n int) {
-	n = hitsAt(f.in)
-	switch {
-	case n > 0:
-		f.stage = amongHits
-	case len(f.in) > maxBeforeHits:
-		f.stage = behindHits
+func (f *filter) begin(last bool) (n int) {
+	if len(f.in) < f.retry && !last {
 		return 0
 	}
-	if n > 0 && f.head != nil {
+	if n = hitsAt(f.in); n == 0 {
+		if f.lookLater(len(f.in)); len(f.in) > maxHit {
+			f.giveUp()
+		}
+		return 0
+	}
+	f.stage, f.retry = amongHits, 0
+	if f.head != nil {
 		f.head(f.in[:n])
 	}
 	f.pass(f.in[:n])
 	return n
+}
+
+// lookLater has a large text, of which so much is here, looked at again when twice as much is: to look with each piece takes long.
+func (f *filter) lookLater(n int) {
+	if n > largeHit {
+		f.retry = min(2*n, maxHit+1)
+	}
 }
 
 // hitsAt is where the first hit of an answer stands, as far as that has come; 0 where it can't be told yet.
@@ -162,17 +179,18 @@ func (f *filter) next(in []byte, last bool) int {
 	case c == ',' || jsontext.IsSpace(c):
 		f.out = append(f.out, c)
 		return 1
-	case c != '{' || len(in) > maxHit:
+	case c != '{':
 		f.stage = behindHits
+		return 0
+	case len(in) > maxHit:
+		f.giveUp()
 		return 0
 	case len(in) < f.retry && !last:
 		return 0
 	}
 	end := jsontext.ValueEnd(in, 0)
 	if end < 0 {
-		if len(in) > largeHit {
-			f.retry = 2 * len(in)
-		}
+		f.lookLater(len(in))
 		return 0
 	}
 	f.retry = 0

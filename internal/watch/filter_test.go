@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,11 +65,6 @@ func TestMembersAreTakenOutWhereverTheyStand(t *testing.T) {
 // What isn't the answer to a search passes as it is, and what is much is passed on as it comes.
 func TestAFilterHoldsBackNoMoreThanAHit(t *testing.T) {
 	f := &filter{hit: func(hit []byte) []byte { return hit }}
-	long := `{"error":"` + strings.Repeat("x", 2*maxBeforeHits) + `"}`
-	if got := filtered(f, long, 1000); got != long {
-		t.Error("what has no hits is changed")
-	}
-	f = &filter{hit: func(hit []byte) []byte { return hit }}
 	begin := `{"hits":{"hits":[{"_id":"1"},`
 	if got := string(f.change([]byte(begin), false)); got != begin {
 		t.Errorf("%q of %q has been passed on", got, begin)
@@ -81,6 +77,32 @@ func TestAFilterHoldsBackNoMoreThanAHit(t *testing.T) {
 	}
 	if got := f.change([]byte(`"a"`), false); string(got) != `"a"` {
 		t.Errorf("%q has been passed on", got)
+	}
+}
+
+// However much stands before the hits, they are taken out. If it is too much, or one of them is, they pass as they are, which is noted.
+func TestHitsThatPassAsTheyAreAreNoted(t *testing.T) {
+	for _, c := range []struct {
+		before, in int // bytes before the hits, and in one of them
+		found      int
+		lost       bool
+	}{{10, 10, 2, false}, {5 * largeHit, 10, 2, false}, {5 * largeHit, 5 * largeHit, 2, false}, {maxHit + largeHit, 10, 0, true}, {10, maxHit, 1, true}} {
+		found, lost := 0, 0
+		f := &filter{lost: func() { lost++ }, hit: func(hit []byte) []byte { found++; return hit }}
+		answer := []byte(`{"error":"` + strings.Repeat("x", c.before) + `","hits":{"hits":[{"_id":"1"},{"a":"` + strings.Repeat("x", c.in) + `"}]}}`)
+		var out []byte
+		for piece := range slices.Chunk(answer, 32<<10) {
+			out = append(out, f.change(piece, false)...)
+		}
+		if out = append(out, f.change(nil, true)...); !bytes.Equal(out, answer) {
+			t.Errorf("%+v: the answer is another", c)
+		}
+		if found != c.found || (lost == 1) != c.lost || lost > 1 {
+			t.Errorf("%+v: %d hits, noted %d times", c, found, lost)
+		}
+		if f.moved > len(answer) {
+			t.Errorf("%+v: %d bytes were moved", c, f.moved)
+		}
 	}
 }
 

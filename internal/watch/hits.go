@@ -96,7 +96,7 @@ func (rd *Reading) forwardHits(o proxy.ForwardOptions, name string, more added, 
 	rd.begin(false)
 	var rules rulesOf
 	looked, left := false, false
-	take := filter{room: rd.copy.room, hit: func(hit []byte) []byte {
+	take := filter{room: rd.copy.room, lost: rd.showUnknown, hit: func(hit []byte) []byte {
 		if !looked {
 			looked, left = true, rd.clientLeft()
 		}
