@@ -87,10 +87,8 @@ const (
 	minRead    = 512
 )
 
-// turn is how many bytes are decoded before others have their turn: some tenths of a millisecond.
-const turn = 256 << 10
-
-// readAll reads up to one byte more than limit. err is the reader's, nil at its end.
+// readAll reads up to one byte more than limit. err is the reader's, nil at its end. A turn is what one Read gives: 32 KiB at most, as gzip
+// has no more at hand.
 func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte, refusal, err error) {
 	size := min(int64(compressed)*firstRatio+minRead, limit+1)
 	var work large.Work
@@ -104,7 +102,7 @@ func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte,
 		plain = append(make([]byte, 0, size), plain...)
 		for len(plain) < cap(plain) {
 			work.Turn(cap(plain))
-			n, err := r.Read(plain[len(plain):min(cap(plain), len(plain)+turn)])
+			n, err := r.Read(plain[len(plain):cap(plain)])
 			plain = plain[:len(plain)+n]
 			switch {
 			case err == io.EOF:

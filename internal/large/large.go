@@ -17,8 +17,8 @@ var places = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 // Work is work on one text. The zero value has no place. It belongs to one goroutine.
 type Work struct{ placed bool }
 
-// Turn begins a turn, and ends the one before. bytes is how many bytes the text has, as far as that is known: if that makes it a large text,
-// Turn waits for a place, behind all that wait already. A turn should take some tenths of a millisecond. Until End, work must wait for
+// Turn begins a turn, and ends the one before. bytes is how many bytes the text has, as far as that is known. If that makes it a large one,
+// Turn waits for a place, behind all that wait already. A turn should take a tenth of a millisecond or so. Until End, work must wait for
 // nothing but its next turn: not for the engine, and not for other work, which may wait for this one's place.
 func (w *Work) Turn(bytes int) {
 	w.End()
