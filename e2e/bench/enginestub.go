@@ -22,11 +22,10 @@ const (
 	stubSource = `{"name":"a small document","stock":10,"tags":["a","b"],"updated_at":"2024-05-01T10:00:00Z"}`
 )
 
-// inRuled is an answer as it is given of the other index.
-func inRuled(body string) string { return strings.ReplaceAll(body, `"bench"`, `"ruled"`) }
-
-// inLocked is an answer as it is given of the index where locks are enforced.
-func inLocked(body string) string { return strings.ReplaceAll(body, `"bench"`, `"locked"`) }
+// about is an answer as it is given about another document.
+func about(body, index string, client int) string {
+	return strings.NewReplacer(`"bench"`, `"`+index+`"`, `"_id":"1"`, `"_id":"`+strconv.Itoa(client+1)+`"`).Replace(body)
+}
 
 // serveEngineStub answers as an engine whose documents are all alike and are never in conflict: reads with the document, writes
 // with their acknowledgement, everything else with what the index is, but for an _update.
@@ -39,14 +38,7 @@ func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := engineStub{
-		bench: engineAnswers{stubMessage(stubRead), stubMessage(stubBody), stubMessage(stubIndex)},
-		ruled: engineAnswers{stubMessage(inRuled(stubRead)), stubMessage(inRuled(stubBody)), stubMessage(inRuled(stubIndex))},
-
-		locked: engineAnswers{stubMessage(inLocked(stubRead)), stubMessage(inLocked(stubBody)), stubMessage(inLocked(stubIndex))},
-
-		missing: bytes.Replace(stubMessage(stubMissing), []byte("200 OK"), []byte("404 Not Found"), 1),
-	}
+	s := newEngineStub()
 	for {
 		c, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -63,12 +55,29 @@ func stubMessage(body string) []byte {
 	return []byte(stubAnswer + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
-// engineAnswers are those about one index.
-type engineAnswers struct{ read, written, index []byte }
+// documentAnswers are those about one document.
+type documentAnswers struct{ read, written []byte }
+
+// mostClients is how many clients have a document of their own.
+const mostClients = 1024
 
 type engineStub struct {
-	bench, ruled, locked engineAnswers
-	missing              []byte
+	indices   map[string][]byte          // what is said of each
+	documents map[string]documentAnswers // by path
+	missing   []byte
+}
+
+func newEngineStub() *engineStub {
+	s := &engineStub{indices: map[string][]byte{}, documents: map[string]documentAnswers{},
+		missing: bytes.Replace(stubMessage(stubMissing), []byte("200 OK"), []byte("404 Not Found"), 1)}
+	for _, index := range []string{"bench", "ruled", "locked"} {
+		s.indices[index] = stubMessage(about(stubIndex, index, 0))
+		for client := range mostClients {
+			s.documents[document(index, client)] = documentAnswers{
+				stubMessage(about(stubRead, index, client)), stubMessage(about(stubBody, index, client))}
+		}
+	}
+	return s
 }
 
 func (s *engineStub) serve(c net.Conn) {
@@ -113,23 +122,22 @@ func nobodyHolds(request []byte) []byte {
 }
 
 func (s *engineStub) answer(request []byte) []byte {
-	method, target, _ := bytes.Cut(request, []byte(" "))
-	a := &s.bench
-	if bytes.HasPrefix(target, []byte("/ruled")) {
-		a = &s.ruled
-	}
-	if bytes.HasPrefix(target, []byte("/locked")) {
-		a = &s.locked
-	}
+	method, rest, _ := bytes.Cut(request, []byte(" "))
+	path := rest[:max(0, bytes.IndexAny(rest, " ?"))]
+	a, known := s.documents[string(path)]
 	switch {
-	case bytes.HasPrefix(target, []byte("/optimist-locks/_mget")):
+	case bytes.HasPrefix(path, []byte("/optimist-locks/_mget")):
 		return nobodyHolds(request)
-	case bytes.Equal(method, []byte("PUT")), bytes.Equal(method, []byte("PATCH")):
+	case known && (bytes.Equal(method, []byte("PUT")) || bytes.Equal(method, []byte("PATCH"))):
 		return a.written
-	case bytes.Equal(method, []byte("GET")) && bytes.HasPrefix(target[min(len(target), len("/bench")):], []byte("/_doc/")):
+	case known && bytes.Equal(method, []byte("GET")):
 		return a.read
 	case bytes.Equal(method, []byte("POST")):
 		return s.missing
 	}
-	return a.index
+	index, _, _ := bytes.Cut(bytes.TrimPrefix(path, []byte("/")), []byte("/"))
+	if of, known := s.indices[string(index)]; known {
+		return of
+	}
+	return s.indices["bench"]
 }

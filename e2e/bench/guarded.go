@@ -124,31 +124,28 @@ const (
 )
 
 func ifMatch(host string, client int, guards bool) []step {
-	return []step{written(request("PUT", document(client), host, sentBody, ifMatchField), guards, "if_match")}
+	return []step{write{"PUT", "bench", sentBody, ifMatchField, "if_match"}.of(host, client, guards)}
 }
 
 func enforcedWrite(host string, client int, guards bool) []step {
-	s := written(request("PUT", "/locked/_doc/"+strconv.Itoa(client+1), host, sentBody, ifMatchField), guards, "if_match")
-	s.body = []byte(inLocked(stubBody))
-	return []step{s}
+	return []step{write{"PUT", "locked", sentBody, ifMatchField, "if_match"}.of(host, client, guards)}
 }
 
 func inSession(host string, client int, guards bool) []step {
-	session := "Optimist-Session: thread-" + strconv.Itoa(client)
 	return []step{
-		{request: request("GET", document(client), host, "", session), body: []byte(stubRead)},
-		written(request("PUT", document(client), host, sentBody, session), guards, "session"),
+		{request: request("GET", document("bench", client), host, "", sessionField(client)), body: []byte(about(stubRead, "bench", client))},
+		write{"PUT", "bench", sentBody, sessionField(client), "session"}.of(host, client, guards),
 	}
 }
 
 func fromMemory(host string, client int, guards bool) []step {
-	session := "Optimist-Session: thread-" + strconv.Itoa(client)
-	return []step{written(request("PUT", document(client), host, sentBody, session), guards, "view")}
+	return []step{write{"PUT", "bench", sentBody, sessionField(client), "view"}.of(host, client, guards)}
 }
 
+func sessionField(client int) string { return "Optimist-Session: thread-" + strconv.Itoa(client) }
+
 func transformed(host string, client int, guards bool) []step {
-	s := written(request("PUT", ruledDocument(client), host, sentBody, ifMatchField), guards, "if_match")
-	s.body = []byte(inRuled(stubBody))
+	s := write{"PUT", "ruled", sentBody, ifMatchField, "if_match"}.of(host, client, guards)
 	if guards { // what the rule makes of its document the client hasn't seen: it gets the numbers of its base
 		s.body = bytes.Replace(s.body, []byte(`"_seq_no":6`), []byte(`"_seq_no":5`), 1)
 	}
@@ -156,24 +153,25 @@ func transformed(host string, client int, guards bool) []step {
 }
 
 func patched(host string, client int, guards bool) []step {
-	s := written(request("PATCH", ruledDocument(client), host, `[{"op":"increment","path":"/stock","value":1}]`,
-		"Content-Type: application/vnd.optimist-patch+json"), guards, "none")
-	s.body = []byte(inRuled(stubBody))
-	return []step{s}
+	const operations = `[{"op":"increment","path":"/stock","value":1}]`
+	return []step{write{"PATCH", "ruled", operations, "Content-Type: application/vnd.optimist-patch+json", "none"}.of(host, client, guards)}
 }
 
 func nothing(string, int, bool) []step { return nil }
 
-// document is a client's own: conflicts aren't measured here.
-func document(client int) string { return "/bench/_doc/" + strconv.Itoa(client+1) }
+// document is the path of a client's own document: conflicts aren't measured here.
+func document(index string, client int) string {
+	return "/" + index + "/_doc/" + strconv.Itoa(client+1)
+}
 
-// ruledDocument is a client's own in the index whose rule transforms.
-func ruledDocument(client int) string { return "/ruled/_doc/" + strconv.Itoa(client+1) }
+// write is a write of a client's own document. base is what its outcome says where the contender guards.
+type write struct{ method, index, body, field, base string }
 
-func written(request []byte, guards bool, base string) step {
-	s := step{request: request, body: []byte(stubBody)}
+// of is the write as a client sends it.
+func (w write) of(host string, client int, guards bool) step {
+	s := step{request: request(w.method, document(w.index, client), host, w.body, w.field), body: []byte(about(stubBody, w.index, client))}
 	if guards {
-		s.mark = []byte(guardedMark + base)
+		s.mark = []byte(guardedMark + w.base)
 	}
 	return s
 }

@@ -12,8 +12,8 @@ import (
 // infer counts how often the base of a write is found out whose client doesn't say what it has read.
 func infer(_ context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("inference", flag.ContinueOnError)
-	shapes := fs.String("shapes", "", "only documents whose name contains one of these, with semicolons between them (names have commas)")
-	conditions := fs.String("conditions", "", "only conditions whose name contains one of these, with semicolons between them (names have commas)")
+	shapes := fs.String("shapes", "", "only documents whose name contains one of these, with semicolons between them")
+	conditions := fs.String("conditions", "", "only conditions whose name contains one of these, with semicolons between them")
 	changes := fs.Int("changes", 320, "how many changes a run makes, at least")
 	seeds := fs.Int("seeds", 4, "how many runs each row is made of")
 	if err := fs.Parse(args); err != nil {
