@@ -96,6 +96,9 @@ func (w *Search) IsForEngine() bool {
 	return false
 }
 
+// InOthersStream reports whether the document is in a data stream that the rule doesn't name. Its writes are the engine's alone.
+func (w *Search) InOthersStream() bool { return w.Index.DataStream != "" && w.Rule.AnyIndex }
+
 // BaseKnown reports whether the client's change can be told from its base.
 func (w *Search) BaseKnown() bool { return w.Base.View != nil || w.Base.Kind == session.KindAbsent }
 

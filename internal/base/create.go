@@ -25,7 +25,7 @@ func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string,
 		if err := f.Locate(ctx, w); err != nil {
 			return "", err
 		}
-		if w.Index.DataStream != "" && w.Rule.AnyIndex {
+		if w.InOthersStream() {
 			return outcome.ReasonDataStream, nil
 		}
 		if err := f.takeFromSession(ctx, w); err != nil {

@@ -332,7 +332,7 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 func (c *Catalog) Stream(realm session.Credentials, index string) string {
 	if e, found := c.names.Get(nameKey{index, realm}); found {
 		if a := e.index.last.Load(); a != nil {
-			return cmp.Or(a.value.DataStream, a.value.backed)
+			return a.value.backs()
 		}
 	}
 	return ""

@@ -91,7 +91,7 @@ func (c *Catalog) void(e *entry, a *answer[Index], seen string) {
 	if seen != "" {
 		before = past(before, seen)
 	}
-	if e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: before, backed: cmp.Or(a.value.DataStream, a.value.backed)}}) {
+	if e.index.last.CompareAndSwap(a, &answer[Index]{value: Index{Before: before, backed: a.value.backs()}}) {
 		e.several.Store(nil)
 		e.whole.last.Store(nil)
 	}
@@ -102,7 +102,7 @@ func (e *entry) emptied() *entry {
 	empty := newEntry()
 	if a := e.index.last.Load(); a != nil {
 		empty.index.last.Store(&answer[Index]{value: Index{Before: a.value.past(), oneOfMany: a.value.oneOfMany,
-			backed: cmp.Or(a.value.DataStream, a.value.backed)}})
+			backed: a.value.backs()}})
 	}
 	return empty
 }
@@ -128,6 +128,9 @@ func (ix *Index) past() []string {
 	}
 	return ix.Before
 }
+
+// backs is the data stream that the index backs, by the last answer of the engine; empty: none is known.
+func (ix *Index) backs() string { return cmp.Or(ix.DataStream, ix.backed) }
 
 // past is before, with the latest index in front.
 func past(before []string, latest string) []string {

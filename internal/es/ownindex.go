@@ -94,8 +94,11 @@ func (x *OwnIndex) AskFor(ctx context.Context, client share.Client, req esapi.Re
 }
 
 // Failure is the error of an answer that isn't a success.
-func (x *OwnIndex) Failure(a Answer) error {
-	return fmt.Errorf("%w: %s", x.Err, x.Errors.Note(x.Name, a))
+func (x *OwnIndex) Failure(a Answer) error { return x.FailureAt(x.Name, a) }
+
+// FailureAt is Failure for a request about another index.
+func (x *OwnIndex) FailureAt(index string, a Answer) error {
+	return fmt.Errorf("%w: %s", x.Err, x.Errors.Note(index, a))
 }
 
 // ErrorOf is the error of a request with an unexpected answer.

@@ -88,10 +88,9 @@ func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc
 func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	return e != nil && holdsNewer(e, n)
-}
-
-func holdsNewer(e *viewcache.Entry, n doc.Numbers) bool {
+	if e == nil {
+		return false
+	}
 	newer := !e.View.IsRefused() && viewcache.Newer(e.View.Numbers, n)
 	for i := range e.Reads {
 		r := &e.Reads[i]

@@ -327,14 +327,21 @@ func TestALateAnswerLeavesANamedSessionWhatItHasInHand(t *testing.T) {
 	}
 }
 
-// The write that was given up may even be merged after the one that came later.
-func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
-	s, _ := newTest(t)
+// newGivenUp is a store whose named client has given the write late up, has read again, and has written {"l":[9,2]}, which left revision 8.
+func newGivenUp(t *testing.T) (s *Store, late Base) {
+	t.Helper()
+	s, _ = newTest(t)
 	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
-	late := take(t, s, one, `{"l":[1]}`)
+	late = take(t, s, one, `{"l":[1]}`)
 	s.Read(one, ref, rev(7, `{"l":[9]}`), s.Epoch())
 	next := take(t, s, one, `{"l":[9,2]}`)
 	next.Commit(Ack{Stored: rev(8, `{"l":[9,2]}`), Sent: []byte(`{"l":[9,2]}`)})
+	return s, late
+}
+
+// The write that was given up may even be merged after the one that came later.
+func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
+	s, late := newGivenUp(t)
 	late.Commit(Ack{Stored: rev(9, `{"l":[9,2,1]}`), Sent: []byte(`{"l":[1]}`), AnswerNumbers: num(5), StoredDiffers: true})
 	b := take(t, s, one, `{"l":[9,2]}`)
 	if want(t, b, KindView, 8); string(b.View) != `{"l":[9,2]}` {
@@ -344,12 +351,7 @@ func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
 
 // What the client has in hand stays, too, if a later write of its own has it reserved, and fails.
 func TestALateAnswerLeavesANamedSessionWhatItsNextWriteGivesBack(t *testing.T) {
-	s, _ := newTest(t)
-	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
-	late := take(t, s, one, `{"l":[1]}`)
-	s.Read(one, ref, rev(7, `{"l":[9]}`), s.Epoch())
-	next := take(t, s, one, `{"l":[9,2]}`)
-	next.Commit(Ack{Stored: rev(8, `{"l":[9,2]}`), Sent: []byte(`{"l":[9,2]}`)})
+	s, late := newGivenUp(t)
 	refused := s.TakeAt(one, ref, num(8), []byte(`{"l":[9,2,3]}`))
 	want(t, refused, KindView, 8)
 	late.Commit(Ack{Stored: rev(9, `{"l":[9,2,1]}`), Sent: []byte(`{"l":[1]}`), StoredDiffers: true})

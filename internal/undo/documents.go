@@ -78,14 +78,9 @@ func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error
 // failed is the error of a request about an index whose documents are undone. It may come to a client: the engine's reason doesn't.
 func (s *Store) failed(index string, err error) error {
 	if answer := (*es.StatusError)(nil); errors.As(err, &answer) {
-		return s.refused(index, es.Answer{Status: answer.Status, Body: answer.Body})
+		return s.own.FailureAt(index, es.Answer{Status: answer.Status, Body: answer.Body})
 	}
 	return fmt.Errorf("%w: %w", ErrStore, err)
-}
-
-// refused is failed for the engine's answer.
-func (s *Store) refused(index string, a es.Answer) error {
-	return fmt.Errorf("%w: %s", ErrStore, s.own.Errors.Note(index, a))
 }
 
 // fetchApart is fetch for documents that can't come in one answer: the first n, then the others.

@@ -386,7 +386,7 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 			t.why = ""
 			again = append(again, t)
 		case r.status == http.StatusTooManyRequests, r.status >= 500:
-			return nil, u.s.refused(t.Index, es.Answer{Status: r.status, Body: r.body})
+			return nil, u.s.own.FailureAt(t.Index, es.Answer{Status: r.status, Body: r.body})
 		default:
 			t.why = "the engine refuses the write that undoes it: " + es.Why(es.Answer{Status: r.status, Body: r.body})
 			if err := u.leave(ctx, t); err != nil {

@@ -22,7 +22,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 		return err
 	}
 	switch {
-	case c.Index.DataStream != "" && c.Rule.AnyIndex:
+	case c.InOthersStream():
 		return s.pass(ctx, c, outcome.ReasonDataStream)
 	case !s.catalog.Guardable(c.Asker(), c.Index):
 		return s.pass(ctx, c, outcome.ReasonSeqNo)
@@ -96,7 +96,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
 	}
-	if c.Index.DataStream != "" && c.Rule.AnyIndex {
+	if c.InOthersStream() {
 		return s.pass(ctx, c, outcome.ReasonDataStream)
 	}
 	c.Outcome.Kind = outcome.Guarded

@@ -25,7 +25,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		return false, nil
 	}
 	err = s.bases.Locate(ctx, &c.Search)
-	if err != nil || c.Index.DataStream != "" && c.Rule.AnyIndex || !s.catalog.Guardable(c.Asker(), c.Index) {
+	if err != nil || c.InOthersStream() || !s.catalog.Guardable(c.Asker(), c.Index) {
 		return false, err
 	}
 	c.Part, c.Sent = p, p.Incoming
