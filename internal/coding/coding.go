@@ -6,10 +6,12 @@ package coding
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"optimist/internal/large"
 )
@@ -64,12 +66,13 @@ func Gunzip(data []byte, limit int64) ([]byte, error) { return GunzipIn(nil, dat
 
 // GunzipIn is Gunzip with the memory of a room, which may be nil. The error may be the room's; then nothing is returned.
 func GunzipIn(room Room, data []byte, limit int64) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
+	z := readers.Get().(*reader) //nolint:forcetypeassert // the pool has no others
+	defer z.leave()
+	if err := z.open(data); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	limit = min(limit, max(freeBytes, MaxRatio*int64(len(data))))
-	plain, refusal, err := readAll(z, len(data), limit, room)
+	plain, refusal, err := readAll(z, firstSize(data), limit, room)
 	switch {
 	case refusal != nil:
 		return nil, refusal
@@ -81,16 +84,49 @@ func GunzipIn(room Room, data []byte, limit int64) ([]byte, error) {
 	return plain, nil
 }
 
+// reader reads gzip data in memory. It has a window of 32 KiB, so the next data is read by the same one.
+type reader struct {
+	data bytes.Reader
+	gzip.Reader
+}
+
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+func (z *reader) open(data []byte) error {
+	z.data.Reset(data)
+	return z.Reset(&z.data)
+}
+
+// leave gives z back, without the data.
+func (z *reader) leave() {
+	z.data.Reset(nil)
+	readers.Put(z)
+}
+
 const (
-	// firstRatio is how many bytes each byte of the data becomes at first: documents mostly become three to ten times as large.
-	firstRatio = 4
-	minRead    = 512
+	// mostRatio is how many bytes each byte of gzip data can become (RFC 1951: 258 bytes in two bits).
+	mostRatio = 1032
+	// trailer is how many bytes the data's checksum and length have (RFC 1952, 2.3.1).
+	trailer = 8
 )
 
-// readAll reads up to one byte more than limit. err is the reader's, nil at its end. A turn is what one Read gives: 32 KiB at most, as gzip
-// has no more at hand.
-func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte, refusal, err error) {
-	size := min(int64(compressed)*firstRatio+minRead, limit+1)
+// firstSize is how much memory the text of gzip data gets at first: one byte more than it has, so that it is read to its end without a
+// copy. The length is in the last bytes of the data. Data that lies, and data of several members, may become more. Data that says
+// more than it can become gets no more than that.
+func firstSize(data []byte) int64 {
+	if len(data) < trailer {
+		return 1
+	}
+	return 1 + min(int64(binary.LittleEndian.Uint32(data[len(data)-4:])), mostRatio*int64(len(data)))
+}
+
+// minGrowth is by how many bytes a text grows at least that is longer than its data says.
+const minGrowth = 512
+
+// readAll reads up to one byte more than limit. size is how many bytes it has memory for at first. err is the reader's, nil at its end. A
+// turn is what one Read gives: 32 KiB at most, as gzip has no more at hand.
+func readAll(r io.Reader, size, limit int64, room Room) (plain []byte, refusal, err error) {
+	size = min(size, limit+1)
 	var work large.Work
 	defer work.End()
 	for {
@@ -114,6 +150,6 @@ func readAll(r io.Reader, compressed int, limit int64, room Room) (plain []byte,
 		if size > limit {
 			return plain, nil, nil
 		}
-		size = min(2*size, limit+1)
+		size = min(2*size+minGrowth, limit+1)
 	}
 }

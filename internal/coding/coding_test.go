@@ -3,6 +3,7 @@ package coding
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -65,6 +66,47 @@ func TestWhatIsDecodedIsBounded(t *testing.T) {
 		}
 		if strings.HasPrefix(name, "cut") && (len(got) == 0 || !bytes.HasPrefix(noise, got)) {
 			t.Errorf("%s: %d bytes that aren't the first", name, len(got))
+		}
+	}
+}
+
+// The data says how long its text is. What it says is believed as far as it can be true.
+func TestTextsAreReadIntoTheMemoryThatTheyNeed(t *testing.T) {
+	plain := bytes.Repeat([]byte("a"), 1<<20)
+	z := zipped(t, plain)
+	liar := func(length uint32) []byte {
+		return binary.LittleEndian.AppendUint32(z[:len(z)-4:len(z)-4], length)
+	}
+	small := zipped(t, []byte("{}"))
+	copy(small[len(small)-4:], "\xff\xff\xff\xff")
+	for name, c := range map[string]struct {
+		data  []byte
+		err   error
+		taken int64
+	}{
+		"its own length":      {z, nil, int64(len(plain)) + 1},
+		"a smaller one":       {liar(0), ErrMalformed, 2 << 20},
+		"a larger one":        {liar(1 << 31), ErrMalformed, mostRatio*int64(len(z)) + 1},
+		"several members":     {append(z[:len(z):len(z)], zipped(t, []byte("{}"))...), nil, 4 << 20},
+		"a small one's lie":   {small, ErrMalformed, mostRatio*int64(len(small)) + 1},
+		"too little to be it": {z[:5], ErrMalformed, 0},
+	} {
+		r := &room{left: 1 << 30}
+		if _, err := GunzipIn(r, c.data, 1<<30); !errors.Is(err, c.err) || c.err == nil && err != nil || r.taken > c.taken {
+			t.Errorf("%s: took %d bytes, at most %d expected: %v", name, r.taken, c.taken, err)
+		}
+	}
+}
+
+// A reader is used again after every kind of data.
+func TestReadersAreUsedAgain(t *testing.T) {
+	good := zipped(t, []byte(`{"a":1}`))
+	for range 3 {
+		for _, data := range [][]byte{nil, []byte("{}"), good[:12], good[:len(good)-1], good} {
+			_, _ = Gunzip(data, 100)
+			if plain, err := Gunzip(good, 100); err != nil || string(plain) != `{"a":1}` {
+				t.Fatalf("after %q: %q, %v", data, plain, err)
+			}
 		}
 	}
 }
