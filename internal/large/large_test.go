@@ -1,6 +1,7 @@
 package large
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 )
@@ -58,4 +59,19 @@ func TestLargeTextsTakeTurns(t *testing.T) {
 			t.Errorf("turns %v: the short work has waited for the long one's end", turns)
 		}
 	})
+}
+
+func TestSmallWorkGoesOnBetweenTwoTurns(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var w Work
+	defer w.End()
+	w.Turn(size)
+	done := make(chan struct{})
+	go close(done)
+	w.Turn(size)
+	select {
+	case <-done:
+	default:
+		t.Error("what was ready before the second turn hasn't run")
+	}
 }
