@@ -19,9 +19,10 @@ var places = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 // Work is work on one text. The zero value has no place. It belongs to one goroutine.
 type Work struct{ placed bool }
 
-// Turn begins a turn. It first ends the one before, and then lets small work have the processor. bytes is how many bytes the text has, as far as that is known. If that makes it a large one,
-// Turn waits for a place, behind all that wait already. A turn should take a tenth of a millisecond or so. Until End, work must wait for
-// nothing but its next turn: not for the engine, and not for other work, which may wait for this one's place.
+// Turn begins a turn. It first ends the one before, and lets small work have the processor. bytes is how many bytes the text has, as far as
+// that is known. If that makes it a large one, Turn waits for a place, behind all that wait already. A turn should take a tenth of a
+// millisecond or so. Until End, work must wait for nothing but its next turn: not for the engine, and not for other work, which may
+// wait for this one's place.
 func (w *Work) Turn(bytes int) {
 	if w.placed {
 		w.End()
