@@ -295,7 +295,7 @@ type Sessions struct {
 	// the list that a request has counts. With it, bases are exact; without it, optimist guesses. You can use
 	// `X-Opaque-Id` if your clients keep it for a whole thread of work. Many clients send a new one with every
 	// request: then no read is ever the base of a write. `traceparent` counts by its trace id, names no session, and
-	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/writes.md, Traces).
+	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/sessions.md, Traces).
 	// A header that names users or tenants, too (identity), still tells them apart, whichever header names the session.
 	Header Headers `json:"header"`
 
@@ -313,7 +313,7 @@ type Sessions struct {
 
 	// File is where optimist notes the numbers of the revisions that clients have read and written, 4 MiB, without
 	// documents and names. It outlives `kill -9`, but not a power cut. After a start, it guards writes of documents
-	// that were read before (docs/writes.md, After a start). Default: `sessions` in the folder that the variable
+	// that were read before (docs/sessions.md, After a start). Default: `sessions` in the folder that the variable
 	// STATE_DIRECTORY names, as systemd sets it for StateDirectory; without the variable there is none. Each process
 	// needs a file of its own, and its folder must be there.
 	File string `json:"file"`
