@@ -42,9 +42,32 @@ func (m *model) value(b, s, c any) any {
 	switch {
 	case alike(b, c), alike(s, c):
 		return s
+	case dropped(b, s):
+		return c
+	case dropped(b, c):
+		return s
 	}
 	m.overwritten++
 	return s
+}
+
+// dropped reports whether an empty value was left out, or says nothing in another way.
+func dropped(from, to any) bool {
+	_, gone := to.(missing)
+	return silent(to) && (silent(from) || gone && slices.Contains([]any{false, "string ", "number 0"}, from))
+}
+
+// silent reports whether v is nothing, null, or a container without a value in it.
+func silent(v any) bool {
+	switch v := v.(type) {
+	case nil, missing:
+		return true
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(m any) bool { return !silent(m) })
+	}
+	return false
 }
 
 // asEmpty maps what a container may begin from to nil.

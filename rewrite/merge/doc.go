@@ -14,7 +14,7 @@
 //   - two objects merge key by key, and two arrays by their elements, if the base has a value of the same kind there, or
 //     null or nothing: those count as {} and [];
 //   - everything else is one value, and the Strategy of its path decides. A value that one side removed and the other
-//     changed is such a value, too.
+//     changed is such a value, too. But a side that only left an empty value out has changed nothing: see isDropped.
 //
 // What sent added goes to the end of its object, in sent's order and spelling.
 //

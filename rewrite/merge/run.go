@@ -72,8 +72,14 @@ func (r *run) decide(b, s, c tree.Value, sc scope) ruling {
 		return ruling{verdict: Kept}
 	case b.Equal(c):
 		return ruling{verdict: Taken}
-	case s.Equal(c) && !r.fails(sc):
-		return ruling{verdict: Agreed}
+	case s.Equal(c):
+		if !r.fails(sc) {
+			return ruling{verdict: Agreed}
+		}
+	case isDropped(b, s):
+		return ruling{verdict: Kept}
+	case isDropped(b, c):
+		return ruling{verdict: Taken}
 	}
 	return ruling{verdict: r.byStrategy(sc), both: true}
 }
