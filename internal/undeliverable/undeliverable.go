@@ -86,11 +86,12 @@ func (w *Write) Why() string {
 		if !w.Answer.OfAll && !w.asksForConflict() {
 			return outcome.UnplacedConflict
 		}
-	case http.StatusTooManyRequests:
-		return outcome.UnplacedBusy
-	case http.StatusBadRequest, http.StatusForbidden:
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusTooManyRequests: // 429: also of an index that is blocked as the disk is full
 		if !w.Answer.Own && !w.Answer.OfAll && slices.Contains(refusals, ack.Why(w.Answer.Fields, w.Answer.Body).Type) {
 			return outcome.UnplacedRefused
+		}
+		if w.Answer.Status == http.StatusTooManyRequests {
+			return outcome.UnplacedBusy
 		}
 	}
 	return ""

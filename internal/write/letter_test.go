@@ -111,6 +111,7 @@ func TestWhatIsKept(t *testing.T) {
 		{"the engine has too much to do", "busy", 429, "es_rejected_execution_exception", nil},
 		{"the engine refuses the document", "refused", 400, "mapper_parsing_exception", nil},
 		{"the index takes no writes", "refused", 403, "cluster_block_exception", nil},
+		{"the index takes no writes, as the disk is full", "refused", 429, "cluster_block_exception", nil},
 		{"the engine refuses the request, and may not know its client", "", 400, "illegal_argument_exception", nil},
 		{"no node can be reached", "unreachable", 0, "", notSent},
 		{"the client may not write", "", 403, "security_exception", nil},
