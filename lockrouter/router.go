@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"optimist/internal/hook"
+	"optimist/internal/obs"
 	"optimist/lockrouter/state"
 )
 
@@ -125,6 +126,7 @@ type Router struct {
 	waiting [2]int         // by class
 	clients map[string]int // how many of a client wait
 	down    bool           // the store was unavailable at the last call
+	away    obs.Seldom     // requests that got a 503, for the log
 	closed  bool
 }
 

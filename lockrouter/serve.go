@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"optimist/internal/obs"
 	"optimist/lockrouter/state"
 )
 
@@ -23,6 +24,9 @@ func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 	case errors.As(err, &f):
 		return f.answer(), nil
 	case errors.Is(err, ErrStore):
+		if n, tell := r.away.Count(); tell && !errors.Is(err, errClosed) {
+			r.o.Log.Warn("requests for locks get a 503", obs.KeyError, err.Error(), obs.KeyCount, n)
+		}
 		f = &Failure{Status: http.StatusServiceUnavailable, Type: TypeStore, Reason: err.Error(), Retry: time.Second}
 		return f.answer(), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 )
 
 // ZooKeeper is a running server. It ends with the process that started it.
@@ -67,6 +68,9 @@ func (z *ZooKeeper) Stop() error {
 
 // Kill ends it without notice. What it had stays for Restart.
 func (z *ZooKeeper) Kill() { z.node.kill() }
+
+// Lose deletes what it had, between Kill and Restart.
+func (z *ZooKeeper) Lose() error { return os.RemoveAll(filepath.Join(z.home, "data")) }
 
 // Restart starts it again at its address, with what it had.
 func (z *ZooKeeper) Restart(ctx context.Context) error { return z.start(ctx) }

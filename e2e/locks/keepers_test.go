@@ -242,6 +242,42 @@ func TestZooKeeperMayComeLater(t *testing.T) {
 	}
 }
 
+// TestZooKeeperMayLoseWhatItHad: its zxids begin anew, and it doesn't answer a client that has seen higher ones. The proxy gives out locks
+// again, and not before the leases that it had promised are over.
+func TestZooKeeperMayLoseWhatItHad(t *testing.T) {
+	z := zooKeeper(t)
+	const session = time.Second
+	r := keeper(t, zookeeper.Options{Servers: []string{z.Addr}, SessionTimeout: session, Retries: -1})
+	began := time.Now()
+	held := serve(t, r, 201, "PUT", "a", "owner=a&ttl=1m")
+	z.Kill()
+	if err := z.Lose(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		a, err := r.Serve(t.Context(), &lockrouter.Request{Method: "PUT", Path: []byte("/_lock/global/a"), Query: []byte("owner=b&wait=0")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status == 201 {
+			break
+		}
+		if a.Status != 503 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("after a minute: %s", a.Body)
+		}
+	}
+	if promised := time.Duration(held.Get("expires_in_ms").Int()) * time.Millisecond; time.Since(began) < promised {
+		t.Errorf("another owner has the lock after %s, and %s were promised", time.Since(began), promised)
+	}
+	serve(t, r, 404, "PUT", "b", "renew&owner=a&token=1")
+}
+
 // TestSystem4ContentservOnZooKeeper has the same clients on ZooKeeper itself; and ZooKeeper go away.
 func TestSystem4ContentservOnZooKeeper(t *testing.T) {
 	z := zooKeeper(t)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,9 +51,10 @@ type guard struct {
 
 // line is the connection that there is, if it isn't cut.
 type line struct {
-	mu   sync.Mutex
-	now  net.Conn
-	over bool
+	mu    sync.Mutex
+	now   net.Conn
+	over  bool
+	heard time.Time // when an answer came last
 }
 
 // cut ends the connection without a word, and all that follow.
@@ -63,6 +65,19 @@ func (l *line) cut() {
 	if l.now != nil {
 		_ = l.now.Close() // nothing is said that could be lost
 	}
+}
+
+func (l *line) hear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard = time.Now()
+}
+
+// silence is how long no answer has come.
+func (l *line) silence() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.heard)
 }
 
 // take notes the connection; it reports false if there must be none any more.
@@ -88,6 +103,7 @@ func (g guard) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 type guarded struct {
 	net.Conn
 	guard
+	begun   bool // the client has written
 	greeted bool
 	head    []byte // of the answer that comes, as far as it counts
 	left    uint32 // bytes that are still to come of it
@@ -98,7 +114,24 @@ const (
 	leastGreeting, mostGreeting = 36, 128
 	leastAnswer                 = 16
 	sizeField, timeoutField     = 4, 12 // where they end
+	seenField                   = 16    // in the client's own first message: the last zxid that it has seen
 )
+
+// Write writes the client's first message without the last zxid that the client has seen, if no server has answered for twice a session's
+// time. A server whose own zxids are lower doesn't answer a client that has seen a higher one: it may be behind the others. It is so for
+// ever if ZooKeeper has lost what it had. The session is over by then, and so are all leases that were promised: the server says so, and
+// the client begins a new session.
+func (g *guarded) Write(p []byte) (int, error) {
+	first := !g.begun
+	g.begun = true
+	session := time.Duration(g.granted.Load()) * time.Millisecond
+	if !first || len(p) < seenField || g.line.silence() < 2*session {
+		return g.Conn.Write(p)
+	}
+	p = slices.Clone(p)
+	clear(p[seenField-8 : seenField])
+	return g.Conn.Write(p)
+}
 
 // SetReadDeadline shortens the wait for the first answer: the client would wait for many sessions' time.
 func (g *guarded) SetReadDeadline(t time.Time) error {
@@ -142,6 +175,7 @@ func (g *guarded) see(p []byte) error {
 	}
 	g.left -= uint32(len(p)) //nolint:gosec // Read reads no more than left
 	if g.greeted {
+		g.line.hear()
 		return nil
 	}
 	if g.head = append(g.head, p...); g.left > 0 {
