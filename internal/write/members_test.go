@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"optimist/internal/api"
@@ -41,7 +42,7 @@ func TestAChangeThatLeavesASharedWriteIsToldOnce(t *testing.T) {
 // However often a shared write is tried, its members' requests hold the memory of one try.
 func TestTriesOfASharedWriteTakeTheMemoryOfOne(t *testing.T) {
 	text := strings.Repeat("x", 200<<10)
-	held := func(conflicts int) (members [3]int64) {
+	held := func(conflicts int64) (members [3]int64) {
 		w := newWorld(t, "rules: [{name: r, match: {index: [shop]}, retry: {max_attempts: 100, backoff: {base_interval: 1ms, max_interval: 1ms}}}]\n")
 		w.put("1", `{"n":0,"text":"`+text+`"}`)
 		w.warm("1")
@@ -53,14 +54,15 @@ func TestTriesOfASharedWriteTakeTheMemoryOfOne(t *testing.T) {
 			cs = append(cs, w.client(fmt.Sprint(i)))
 			cs[i].read("1")
 		}
-		n, faster := 0, 0
+		var n, faster atomic.Int64 // on a slow machine, members may go apart
 		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
 			if r.Method != "PUT" {
 				return nil, nil
 			}
-			if n++; n > 1 && faster < conflicts {
-				faster++
-				w.put("1", fmt.Sprintf(`{"n":0,"other":%d,"text":%q}`, 10+faster, text))
+			if n.Add(1) > 1 {
+				if k := faster.Add(1); k <= conflicts {
+					w.put("1", fmt.Sprintf(`{"n":0,"other":%d,"text":%q}`, 10+k, text))
+				}
 			}
 			return nil, nil
 		}
