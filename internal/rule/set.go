@@ -37,8 +37,8 @@ func (s *Set) Match(index string, kind api.Kind) *Rule {
 // Makes reports whether any rule has something to do about a new document: it transforms that, or keeps it where it can't be written.
 func (s *Set) Makes() bool { return s.makes }
 
-// WatchesAny reports whether a search names no index, and some rule has all searches watched: the search may find documents of that rule.
-func (s *Set) WatchesAny(index string) bool { return index == "" && s.allSearches }
+// AllSearches reports whether some rule has all searches watched.
+func (s *Set) AllSearches() bool { return s.allSearches }
 
 // Enforces is the first rule that enforces locks, or nil.
 func (s *Set) Enforces() *Rule { return s.locked }

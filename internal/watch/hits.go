@@ -15,34 +15,60 @@ import (
 	"optimist/proxy"
 )
 
-// mayWatch reports whether somebody may write what the search finds, as far as that is known: the client names its session, its credentials
-// write in the index, or are new there, or the rule says that each search is watched.
+// mayWatch reports whether the search is to be watched: its answer can be, and a rule has all such searches watched, or those of writers,
+// of whom its client may be one.
 func (rd *Reading) mayWatch(f *searchPlan) bool {
-	client, name := rd.r.Client(), ""
+	client := rd.r.Client()
 	if f.size == 0 || !client.Known || rd.r.Head().Minor == 0 || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
-	if a := &f.target; api.OneIndex(a.Index) {
-		if ix, known := rd.w.Catalog.Cached(client.Realm, a.Index); known {
-			if a.Concrete, a.Stream, name = ix.Name, ix.DataStream, ix.Name; !rd.w.Catalog.Guardable(rd.r.Asker(), ix) {
-				return false
-			}
-		}
-		switch ru := rd.rules.MatchRequest(a); {
-		case ru != nil && rd.w.Rules.Effective(ru) != rule.Off && ru.Session && ru.AllSearches:
-			return true
-		case name == "" && rd.rules.Elsewhere(a, ru): // it may be an alias
-		case rd.w.Rules.Effective(ru) == rule.Off || !ru.Session:
-			f.baseless = ru != nil && (name == "" || name == a.Index) // of what stands behind an alias, another rule may say so
-			return false
-		}
-	}
-	if rd.rules.WatchesAny(f.target.Index) { // so does that of a point in time
+	switch index, whose := rd.whoseAreWatched(f); whose {
+	case allSearches:
 		return true
+	case noSearches:
+		return false
+	default:
+		// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its
+		// session wants it to be exact.
+		return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, index, f.size <= smallPage)
 	}
-	// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its session
-	// wants it to be exact.
-	return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, name, f.size <= smallPage)
+}
+
+// watchedSearches says whose searches are watched.
+type watchedSearches uint8
+
+const (
+	noSearches watchedSearches = iota
+	writersSearches
+	allSearches
+)
+
+// whoseAreWatched says whose searches of what this one searches are watched, as far as that is known. index is the only index that it
+// names, or "": it isn't known, or there are several.
+func (rd *Reading) whoseAreWatched(f *searchPlan) (index string, whose watchedSearches) {
+	a := &f.target
+	switch {
+	case a.Index == "" && rd.rules.AllSearches(): // it may find documents of that rule; so may a search of a point in time
+		return "", allSearches
+	case !api.OneIndex(a.Index):
+		return "", writersSearches
+	}
+	if ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, a.Index); known {
+		a.Concrete, a.Stream, index = ix.Name, ix.DataStream, ix.Name
+		if !rd.w.Catalog.Guardable(rd.r.Asker(), ix) {
+			return index, noSearches
+		}
+	}
+	ru := rd.rules.MatchRequest(a)
+	bases := rd.w.Rules.Effective(ru) != rule.Off && ru.Session
+	switch {
+	case bases && ru.AllSearches:
+		return index, allSearches
+	case bases, index == "" && rd.rules.Elsewhere(a, ru): // without a known index, the name may be an alias
+		return index, writersSearches
+	}
+	f.baseless = ru != nil && (index == "" || index == a.Index) // of what stands behind an alias, another rule may say so
+	return index, noSearches
 }
 
 // smallPage is how many hits a search of an inferred session may ask for to be watched without a rule that says so. The cost of the numbers
