@@ -38,14 +38,13 @@ type attempt struct {
 	cur          doc.Revision
 	trail        mark.Trail // the marks of cur, which aren't in its Source
 	source       source
-	early        bool // cur was read before the first try, to make a write from: nothing is decided by it
 	doubt        doubt.Record
 	load         load   // of the last try
 	body         []byte // the document of load, without marks
 	changes      int    // how many changes the last fold has put into the document
 	policy       retry.Policy
 	began        time.Time
-	parked       bool            // the first try waits for its answer: see Parker
+	parked       bool            // the first try waits for the engine's answer: see Parker
 	item         *es.Item        // what was read of the answer to the last try; nil: nobody has read it yet
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
 	budgetLevel  int64           // what the leader's request held before the first try
@@ -61,8 +60,12 @@ const (
 	unread source = iota // nothing is known yet
 	based                // it is the base of a change
 	guess                // it is what the lane's last write left
+	early                // it was read from the engine before the first try, to make a write from: nothing is decided by it
 	read                 // it was read from the engine after the lane's last write
 )
+
+// isRead reports whether the revision was read from the engine.
+func (s source) isRead() bool { return s >= early }
 
 // errNoGuard reports that the engine can't guard a write, for the reason that the outcome has. Nothing was written.
 var errNoGuard = errors.New("the engine can't guard the write")
@@ -71,7 +74,7 @@ var errNoGuard = errors.New("the engine can't guard the write")
 func (s *Service) inLane(ctx context.Context, c *change) error {
 	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
 	err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) })
-	if err != nil || c.parked != nil {
+	if err != nil || c.lead.parked {
 		return err
 	}
 	return s.outOfLane(ctx, c)
@@ -133,7 +136,6 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		c.budgetLevel = c.Room.Mark()
 	}
 	if a.do(ctx); a.parked {
-		b.Members[0].parked = a
 		b.Keep()
 		return
 	}
@@ -179,7 +181,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	if a.moved {
 		return base.ErrMoved
 	}
-	if a.source != read {
+	if !a.source.isRead() {
 		if a.releaseMemory(budget.Of(ctx)); n > 1 {
 			a.source = unread
 		}
@@ -191,7 +193,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	switch {
 	case err != nil || len(a.open) == 0:
 		return err
-	case (n > 1 || a.source == read) && ctx.Err() != nil:
+	case (n > 1 || a.source.isRead()) && ctx.Err() != nil:
 		return context.Cause(ctx) // the client has left: what isn't sent yet never is
 	}
 	a.body = body
@@ -220,9 +222,12 @@ func (a *attempt) start(ctx context.Context) {
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
 	case !first.fromBase: // it is a change of the current document
-	case a.batch.Superseded(first.revision().Numbers) && a.s.whyNotReplayed(ctx, first) == "" &&
-		(a.fetch(ctx) == nil || ctx.Err() != nil):
-		a.early = true
+	case a.batch.Superseded(first.revision().Numbers) && a.s.whyNotReplayed(ctx, first) == "":
+		if err := a.fetch(ctx); err == nil {
+			a.source = early
+		} else if ctx.Err() == nil {
+			a.fromBases()
+		}
 	default:
 		a.fromBases()
 	}
@@ -231,7 +236,7 @@ func (a *attempt) start(ctx context.Context) {
 // fromBases has the next try made from the newest base of the batch, which is the most likely to be current.
 func (a *attempt) fromBases() {
 	first := a.open[0]
-	a.cur, a.trail, a.source, a.early = first.revision(), first.trail, based, false
+	a.cur, a.trail, a.source = first.revision(), first.trail, based
 	for _, c := range a.open[1:] {
 		if r := c.revision(); r.Source != nil && r.SeqNo > a.cur.SeqNo {
 			a.cur, a.trail = r, c.trail
@@ -248,7 +253,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		c.showInOutcome()
 	}
 	a.doubt.Send(&a.cur, body)
-	a.source, a.early, a.item = unread, false, nil
+	a.source, a.item = unread, nil
 	a.load = load{change: first, body: body, part: first.draft.Part, remove: first.draft.Delete, guard: a.cur.Numbers}
 	if first.field() != "" {
 		a.mark()

@@ -100,8 +100,8 @@ func (a *attempt) locateAgain(ctx context.Context) {
 	a.open = left
 }
 
-// compose makes the document to write from the current revision. A write under a guard may start from a guess. A decision (a refusal, or
-// that nothing has to be written) needs a fresh read: it is about the stored document, not about one that waiting changes may make.
+// compose makes the document to write from the current revision. A write under a guard may start from a guess. That a change is refused, or
+// needs no write, is decided on a fresh read alone: it is about the stored document, not about one that waiting changes may make.
 func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	for {
 		if a.source == unread {
@@ -120,16 +120,15 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			return nil, nil
 		case errors.Is(refusal, budget.ErrOverloaded):
 			return nil, refusal
-		case a.source != read && (refusal != nil || a.changes == 0 && a.source == guess):
-			a.source = unread
-		case a.early && (refusal != nil || a.changes == 0):
-			a.fromBases() // the engine says first whether the client may write there at all
-		default:
-			if refusal != nil {
-				a.settleDoubt(ctx)
-			}
-			a.answerUnwritten(ctx, refusal)
+		case refusal == nil && (a.changes > 0 || a.source == based):
 			return body, nil
+		case a.source == early:
+			a.fromBases() // the engine says first whether the client may write there at all
+		case a.source == read:
+			a.answerUnwritten(ctx, refusal)
+			return nil, nil
+		default:
+			a.source = unread
 		}
 	}
 }

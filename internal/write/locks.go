@@ -26,7 +26,7 @@ func (c *change) atGate() *gate.Write {
 func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	first := a.open[0]
 	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {
-		if a.source == read {
+		if a.source.isRead() {
 			refusal := first.atGate().Unguardable("its document can't be read, which says where in the tree of locks it is")
 			a.bar(ctx, refusal, outcome.ReasonUnguardable)
 			return false

@@ -7,6 +7,7 @@ import (
 	"optimist/internal/ack"
 	"optimist/internal/base"
 	"optimist/internal/es"
+	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
@@ -31,7 +32,9 @@ func (s *Service) beginAgain(c *change) error {
 	before.req.Found = nil // it isn't what was found any more
 	err := c.read(before.req, s)
 	c.ctx, c.cancel, c.Room, c.Began, c.Deadline = before.ctx, before.cancel, before.Room, before.Began, before.Deadline
-	c.attempts, c.moves = before.attempts, before.moves+1
+	if c.attempts, c.moves = before.attempts, before.moves+1; c.attempts > 0 {
+		c.Outcome.Kind = outcome.Guarded // so far: the engine has refused what was sent
+	}
 	return err
 }
 

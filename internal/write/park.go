@@ -11,10 +11,8 @@ import (
 // returned. Unless that answer is an acknowledgement, Resume may wait for other requests to the engine.
 func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	c := &r.change
-	a := c.parked
-	c.parked = nil
 	defer c.release()
-	s.resume(c.ctx, a)
+	s.resume(c.ctx, &c.lead)
 	return s.end(c, s.follow(c.ctx, c, s.outOfLane(c.ctx, c)))
 }
 
@@ -26,7 +24,7 @@ func (s *Service) resume(ctx context.Context, a *attempt) {
 
 // release ends what a write holds, whatever has become of it, unless it is parked: a panic must not have the session wait for ever.
 func (c *change) release() {
-	if c.parked == nil {
+	if !c.lead.parked {
 		c.Base.Release()
 		c.cancel()
 	}
@@ -34,7 +32,7 @@ func (c *change) release() {
 
 // end makes the answer of a write that has ended with err, unless it is parked.
 func (s *Service) end(c *change, err error) (*respond.Answer, error) {
-	if c.parked != nil {
+	if c.lead.parked {
 		return nil, base.ErrParked
 	}
 	if s.letters != nil && c.Rule.DeadLetters {

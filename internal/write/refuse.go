@@ -85,16 +85,18 @@ func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
 // handleError gives the engine's answer, which is neither an acknowledgement nor a conflict, to all open changes. See also verdict.
 func (a *attempt) handleError(res *upstream.Response) {
 	a.batch.Forget()
-	if len(a.open) == 1 {
-		a.open[0].setAnswer(a.open[0].room.FromEngine(res))
-		a.open = nil
-		return
+	for i, c := range a.open {
+		c.setAnswer(a.share(res, i))
 	}
-	a.answerAll(func(c *change) *respond.Answer {
-		c.setAnswer(respond.CopyEngine(res))
-		return c.answer
-	})
-	res.Release()
+	a.open = nil
+}
+
+// share is the engine's answer for the open change i. The last one takes it itself, and the others get copies.
+func (a *attempt) share(res *upstream.Response, i int) *respond.Answer {
+	if i == len(a.open)-1 {
+		return a.open[i].room.FromEngine(res)
+	}
+	return respond.CopyEngine(res)
 }
 
 // unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.

@@ -56,8 +56,7 @@ type change struct {
 	barred bool // the locks refuse it
 	moves  int  // how often it has begun again because its name was moved
 
-	parked *attempt // its first try waits for the engine's answer; nil: none does
-	lead   attempt  // that on its batch, if it leads
+	lead attempt // that on its batch, if it leads
 
 	// What its client gets: settle.
 	answer *respond.Answer

@@ -137,11 +137,10 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		o.Kind = outcome.Unknown
 	case errors.Is(err, upstream.ErrNotSent):
 		o.Kind = outcome.NotSent
-	case o.Kind.IsMerge() && err == nil && c.answer.IsRefusal(),
-		min(c.moves, c.attempts) > 0 && (err != nil || o.Kind == outcome.Passed && c.answer.Own):
-		o.Kind = outcome.Guarded // what was merged isn't stored, or the engine refused what was sent before the name was moved
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
 		o.Kind = outcome.Refused // here: nothing was let through
+	case o.Kind == outcome.Passed && err != nil, o.Kind.IsMerge() && (err != nil || c.answer.IsRefusal()):
+		o.Kind = outcome.Guarded // the engine refused what was sent under a guard; what was passed or merged after that isn't stored
 	}
 	c.releaseBase(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
 	if c.Base.WasLeftToEngine() && (o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300) {
@@ -227,12 +226,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		if c.seeCreated(got.Created); moved && c != first {
 			a.s.acked(ctx, c, res, a.item)
 		}
-		if i == len(a.open)-1 {
-			c.answer = c.room.FromEngine(res)
-		} else {
-			c.answer = respond.CopyEngine(res)
-		}
-		switch {
+		switch c.answer = a.share(res, i); {
 		case got.Missed: // the base is given back
 			c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, outcome.ReasonPipeline
 		case c.draft.Delete:
@@ -261,12 +255,11 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	}
 }
 
-// answerUnwritten answers the change that can't be written, which is alone, and those that need no write; the others stay open.
-//
-// A locked document is locked for all of them: each gets the lock as its answer.
+// answerUnwritten answers the open changes without a write: the one that is refused, which is alone, or those that change nothing. A locked
+// document is locked for all of them: each gets the lock as its answer.
 func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
-	if refusal == nil && (a.changes > 0 || a.source != read) {
-		return
+	if refusal != nil {
+		a.settleDoubt(ctx)
 	}
 	if a.s.gate.Enforces(a.open[0].Rule) {
 		a.admit(ctx, a.cur.Source)
