@@ -244,8 +244,8 @@ func TestAHitByARoutingIsNewerThanAReadWithoutOne(t *testing.T) {
 }
 
 // A client with other credentials is told that one of two indices isn't there. The engine is asked before the search whether it still is, so
-// that no base is lost for that doubt.
-func TestASearchOverSeveralNamesLosesNoBaseToADoubt(t *testing.T) {
+// that no base is lost for that suspicion.
+func TestASearchOverSeveralNamesLosesNoBaseToASuspicion(t *testing.T) {
 	for names, outcome := range map[string]string{"shop,other": "guarded;attempts=1;base=session", "sho*,other": "passed;attempts=1;base=lost"} {
 		t.Run(names, func(t *testing.T) {
 			engine := enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {

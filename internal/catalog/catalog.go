@@ -82,26 +82,26 @@ type Index struct {
 // Exists reports whether the index is there, and is known.
 func (ix *Index) Exists() bool { return ix.Unknown == "" && ix.UUID != "" }
 
-// Doubts are about indices of which other clients have said that they aren't the same any more; *session.Store has them. A client may be
-// of another cluster than those others.
-type Doubts interface {
+// Suspicions are about indices of which clients with other credentials have found that they aren't the same any more. Those may be of
+// another cluster. *session.Store has them.
+type Suspicions interface {
 	// Epoch is the current epoch, and Begin begins a new one.
 	Epoch() session.Epoch
 	Begin() session.Epoch
-	// Doubt reports whether there is a doubt, and since which epoch.
-	Doubt(c session.Credentials, index string) (mark session.Epoch, open bool)
-	// Settle ends the doubts up to the mark: what was known since the epoch from counts on.
+	// Suspicion reports whether there is one, and since which epoch.
+	Suspicion(c session.Credentials, index string) (mark session.Epoch, open bool)
+	// Settle ends the suspicions up to the mark: what was known since the epoch from counts on.
 	Settle(c session.Credentials, index string, mark, from session.Epoch)
 }
 
-// certain are no doubts.
+// certain are no suspicions.
 type certain struct{}
 
 func (certain) Epoch() session.Epoch { return 0 }
 
 func (certain) Begin() session.Epoch { return 0 }
 
-func (certain) Doubt(session.Credentials, string) (session.Epoch, bool) { return 0, false }
+func (certain) Suspicion(session.Credentials, string) (session.Epoch, bool) { return 0, false }
 
 func (certain) Settle(_ session.Credentials, _ string, _, _ session.Epoch) {}
 
@@ -114,8 +114,8 @@ type Options struct {
 	Unguardable hook.Func2[string, string] // index, reason
 	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials.
 	Recreated hook.Func2[session.Credentials, string]
-	// Doubts are settled whenever the engine has said what an index is. Nil: there are none.
-	Doubts Doubts
+	// Suspicions are settled whenever the engine has said what an index is. Nil: there are none.
+	Suspicions Suspicions
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -126,7 +126,7 @@ type Catalog struct {
 	ownAuth     bool
 	unguardable hook.Func2[string, string]
 	recreated   hook.Func2[session.Credentials, string]
-	doubts      Doubts
+	suspicions  Suspicions
 	now         func() time.Time
 	names       *shared[nameKey, *entry]
 	noSeqNo     *shared[nameKey, time.Time] // by the concrete name
@@ -167,11 +167,11 @@ func New(o Options) *Catalog {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Doubts == nil {
-		o.Doubts = certain{}
+	if o.Suspicions == nil {
+		o.Suspicions = certain{}
 	}
-	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, doubts: o.Doubts, now: o.Now,
-		seed:  maphash.MakeSeed(),
+	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, suspicions: o.Suspicions,
+		now: o.Now, seed: maphash.MakeSeed(),
 		names: newShared[nameKey, *entry](), noSeqNo: newShared[nameKey, time.Time](), uuids: newShared[nameKey, identified](),
 		indices: newShared[incarnation, session.Epoch](), primaries: newShared[shardAt, *primary]()}
 }
@@ -200,9 +200,9 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 }
 
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
-// where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a doubt about the index. An index that isn't
-// there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other, and a
-// failure. The error is ErrUnavailable.
+// where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a suspicion about the index. An index that
+// isn't there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other,
+// and a failure. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
 	ix, err := c.resolve(ctx, asker, name, maxAge, askingBudget)
 	if err == nil && maxAge == 0 && ix.Exists() && ix.Name != name {

@@ -30,18 +30,18 @@ func (c *Catalog) holds(a *answer[Index], asker Asker, now time.Time, maxAge tim
 	if !a.fresh(now, maxAge) {
 		return false
 	}
-	_, open := c.doubts.Doubt(asker.Credentials, a.value.Name)
+	_, open := c.suspicions.Suspicion(asker.Credentials, a.value.Name)
 	return !open
 }
 
-// identify asks the engine what a name stands for. It asks again if a doubt has come up meanwhile, which the answer doesn't settle.
+// identify asks the engine what a name stands for. It asks again if a suspicion has come up meanwhile, which the answer doesn't settle.
 func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es.Index, err error) {
 	for range maxQuestions {
-		asked := c.doubts.Epoch()
+		asked := c.suspicions.Epoch()
 		if ix, err = c.engine.ResolveIndex(ctx, c.asker(asker), name); err != nil {
 			return ix, err
 		}
-		if mark, open := c.doubts.Doubt(asker.Credentials, ix.Name); !open || mark <= asked {
+		if mark, open := c.suspicions.Suspicion(asker.Credentials, ix.Name); !open || mark <= asked {
 			c.note(asker, ix, mark, open)
 			break
 		}
@@ -52,8 +52,8 @@ func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es
 	return ix, nil
 }
 
-// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew. A doubt that is
-// open since the mark is settled by that.
+// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew. That settles
+// a suspicion that is open since the mark.
 func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) {
 	key, is := nameKey{ix.Name, asker.Realm}, incarnation{ix.Name, ix.UUID}
 	before, found := c.uuids.Peek(key)
@@ -62,11 +62,11 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 	case open:
 		switch {
 		case other:
-			since = c.doubts.Begin() // what was read since the mark may be of the index before, too
+			since = c.suspicions.Begin() // what was read since the mark may be of the index before, too
 		case !known || since > mark:
 			since = mark // nothing shows that the index is older
 		}
-		c.doubts.Settle(asker.Credentials, ix.Name, mark, since)
+		c.suspicions.Settle(asker.Credentials, ix.Name, mark, since)
 		if before.uuid != ix.UUID {
 			c.forgetUUID(asker.Credentials, ix.Name)
 		}
@@ -75,7 +75,7 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 		c.forgetUUID(asker.Credentials, ix.Name)
 	}
 	if !known {
-		c.indices.Add(asker.network(), is, c.doubts.Begin())
+		c.indices.Add(asker.network(), is, c.suspicions.Begin())
 	}
 	c.wasIdentified(key).Store(true)
 	c.uuids.Add(asker.network(), key, identified{ix.UUID, ix.OneShard, asker.Credentials})

@@ -38,7 +38,7 @@ func asker(name string) Asker {
 	return Asker{Realm: credentials, Credentials: credentials, Caller: es.Caller{Params: []byte(name)}}
 }
 
-// world is a catalog with sessions, whose doubts it settles.
+// world is a catalog with sessions, whose suspicions it settles.
 type world struct {
 	t *testing.T
 	*Catalog
@@ -50,8 +50,8 @@ type world struct {
 func newWorld(t *testing.T, uuids map[string]string) *world {
 	t.Helper()
 	w := &world{t: t, engine: &clusters{uuids: uuids}, sessions: session.New(session.Options{})}
-	w.sessions.Wrote(session.Credentials{}, "shop") // there is something to be doubted
-	w.Catalog = New(Options{Engine: w.engine, Doubts: w.sessions, Recreated: func(credentials session.Credentials, index string) {
+	w.sessions.Wrote(session.Credentials{}, "shop") // there is something to be suspected
+	w.Catalog = New(Options{Engine: w.engine, Suspicions: w.sessions, Recreated: func(credentials session.Credentials, index string) {
 		w.renewed = append(w.renewed, credentials)
 		w.sessions.DropIndex(credentials, index)
 	}})
@@ -73,12 +73,12 @@ func (w *world) ask(who string, maxAge time.Duration) {
 	}
 }
 
-// keeps reports whether what the client knew at the epoch still counts, once the doubts about it are settled.
+// keeps reports whether what the client knew at the epoch still counts, once the suspicions about it are settled.
 func (w *world) keeps(who string, at session.Epoch) bool {
 	w.t.Helper()
 	w.ask(who, 0)
 	credentials := asker(who).Credentials
-	if _, open := w.sessions.Doubt(credentials, "shop"); open {
+	if _, open := w.sessions.Suspicion(credentials, "shop"); open {
 		w.t.Fatalf("%s: the answer settles nothing", who)
 	}
 	return !w.sessions.Dropped(credentials, "shop", at)
@@ -155,7 +155,7 @@ func TestAnIndexThatOthersKnowIsProvenByThem(t *testing.T) {
 }
 
 // An answer says nothing of what happened after the engine gave it.
-func TestADoubtThatComesWithTheAnswerIsNotSettledByIt(t *testing.T) {
+func TestASuspicionThatComesWithTheAnswerIsNotSettledByIt(t *testing.T) {
 	for finds, settled := range map[int]bool{1: true, maxQuestions: false} {
 		w := newWorld(t, map[string]string{"anna": "1"})
 		w.ask("anna", 0)
@@ -168,7 +168,7 @@ func TestADoubtThatComesWithTheAnswerIsNotSettledByIt(t *testing.T) {
 		}
 		w.sessions.DropIndex(asker("bert").Credentials, "shop")
 		w.ask("anna", 0)
-		if _, open := w.sessions.Doubt(asker("anna").Credentials, "shop"); open == settled {
+		if _, open := w.sessions.Suspicion(asker("anna").Credentials, "shop"); open == settled {
 			t.Errorf("%d finds while the engine is asked: settled %v, want %v", finds, !open, settled)
 		}
 	}

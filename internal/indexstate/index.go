@@ -48,10 +48,10 @@ func (ix Index[W]) void() uint64 {
 	return 0
 }
 
-// Doubt reports whether another owner has found another index of the name since it was last settled that this doesn't concern this owner.
-// mark is the epoch in which that was.
-func (ix Index[W]) Doubt() (mark Epoch, open bool) {
-	d := ix.doubted.Load()
+// Suspicion reports whether another owner has found another index of the name since it was last settled that this doesn't concern this
+// owner. mark is the epoch in which that was.
+func (ix Index[W]) Suspicion() (mark Epoch, open bool) {
+	d := ix.suspected.Load()
 	if d == 0 || d <= uint64(ix.Gone()) {
 		return 0, false
 	}
@@ -59,12 +59,12 @@ func (ix Index[W]) Doubt() (mark Epoch, open bool) {
 	return Epoch(d), k == nil || d > k.settled.Load()
 }
 
-// Settle ends the doubts up to the mark: everything is void from before an epoch, and the rest is of the index that is there now. If
+// Settle ends the suspicions up to the mark: everything is void from before an epoch, and the rest is of the index that is there now. If
 // nothing is proven, from is the mark.
 func (ix Index[W]) Settle(mark, from Epoch) {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
-	if ix.state = ix.current(); ix.shared { // of which index the doubt was isn't known
+	if ix.state = ix.current(); ix.shared { // of which index the suspicion was isn't known
 		from = mark
 	}
 	ix.forget(uint64(from), false)
@@ -118,7 +118,7 @@ func (ix Index[W]) enter() *knowledge {
 	return k
 }
 
-// Drop begins a new incarnation of the index for its owner. For all others it is a doubt.
+// Drop begins a new incarnation of the index for its owner. For all others it is a suspicion.
 func (ix Index[W]) Drop() {
 	ix.in.changing.Lock()
 	defer ix.in.changing.Unlock()
@@ -131,7 +131,7 @@ func (ix Index[W]) drop(renewed bool) Epoch {
 	ix.state = ix.current()
 	n := t.epoch.Load() + 1
 	ix.forget(n, renewed)
-	raise(&ix.doubted, n)
+	raise(&ix.suspected, n)
 	t.epoch.Store(n)
 	return Epoch(n)
 }

@@ -2,7 +2,7 @@
 // clients write to it, and which clients overwrite documents in it blindly.
 //
 // Clients may be of several clusters, in which a name stands for several indices. So what one owner finds out voids only what that owner
-// knew. For all other owners it is a doubt: they have to ask whether their index is still the same one.
+// knew. For all other owners it is a suspicion: they have to ask whether their index is still the same one.
 //
 // The package forgets an index that nobody asks for for long, and what it knew from before the index's last drop.
 package indexstate
@@ -18,7 +18,7 @@ import (
 )
 
 // MaxIndices bounds how many indices are told apart. Further indices share cells, by the hashes of their names. A cell errs on the safe
-// side: bodies are kept, and a doubt about one of its indices is one about all of them, which nothing settles.
+// side: bodies are kept, and a suspicion about one of its indices is one about all of them, which nothing settles.
 const MaxIndices = 4096
 
 // maxCells is how many cells there are for further indices. They are made when they are needed.
@@ -34,7 +34,7 @@ type Epoch uint64
 // Owner stands for clients to whom the name of an index means the same index.
 type Owner [16]byte
 
-// maxOwners bounds for how many owners it is noted what became of their doubts, for each index. Of the owner that is forgotten only a
+// maxOwners bounds for how many owners it is noted what became of their suspicions, for each index. Of the owner that is forgotten only a
 // hash remembers what is void.
 const maxOwners = 1024
 
@@ -138,8 +138,8 @@ func (t *Indices[W]) add(name string, now int64) *state[W] {
 	defer t.changing.Unlock()
 	s := &state[W]{in: t}
 	s.used.Store(now)
-	s.doubted.Store(cell.doubted.Load()) // it was one of them
-	s.crowded.Store(s.doubted.Load() != 0)
+	s.suspected.Store(cell.suspected.Load()) // it was one of them
+	s.crowded.Store(s.suspected.Load() != 0)
 	m := maps.Clone(*t.byName.Load())
 	m[strings.Clone(name)] = s
 	t.byName.Store(&m)
@@ -160,7 +160,7 @@ func (t *Indices[W]) purge(now int64) {
 		if now-s.used.Load() < 2*t.maxAge {
 			return false
 		}
-		raise(&t.cell(name).doubted, s.doubted.Load())
+		raise(&t.cell(name).suspected, s.suspected.Load())
 		for o, k := range s.known() {
 			t.void.Note(owned{name, o}, int64(k.void.Load())) //nolint:gosec // it counts from 0
 		}
@@ -193,15 +193,15 @@ func raise[T cmp.Ordered](a interface {
 
 // state is what is known of an index, or of the indices of a cell.
 type state[W comparable] struct {
-	in      *Indices[W]
-	shared  bool // it is a cell
-	owners  atomic.Pointer[map[Owner]*knowledge]
-	crowded atomic.Bool   // some owners' knowledge is in Indices.void
-	doubted atomic.Uint64 // the epoch in which some owner has last found another index
-	first   atomic.Int64  // time of the first read + 1
-	wrote   atomic.Bool
-	used    atomic.Int64
-	traces  traces
+	in        *Indices[W]
+	shared    bool // it is a cell
+	owners    atomic.Pointer[map[Owner]*knowledge]
+	crowded   atomic.Bool   // some owners' knowledge is in Indices.void
+	suspected atomic.Uint64 // the epoch in which some owner has last found another index
+	first     atomic.Int64  // time of the first read + 1
+	wrote     atomic.Bool
+	used      atomic.Int64
+	traces    traces
 
 	// clients are those who did something in the index.
 	blind     blindWriters[W]
@@ -216,7 +216,7 @@ type state[W comparable] struct {
 type knowledge struct {
 	void     atomic.Uint64 // everything from before that epoch is void
 	replaced atomic.Uint64 // as void, but for renewals
-	settled  atomic.Uint64 // doubts up to that epoch concern other indices of the name
+	settled  atomic.Uint64 // suspicions up to that epoch concern other indices of the name
 	seen     atomic.Uint64 // the epoch in which the owner has last seen that the index is there, + 1
 }
 

@@ -146,8 +146,8 @@ func TestAWriterIsOneForADayAndForTheAgeOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Owners may be of several clusters: what one of them finds is a doubt for the others.
-func TestADropIsADoubtForOtherOwners(t *testing.T) {
+// Owners may be of several clusters: what one of them finds is a suspicion for the others.
+func TestADropIsASuspicionForOtherOwners(t *testing.T) {
 	here, there := Owner{1}, Owner{2}
 	for name, states := range map[string]func() *Indices[int]{"an index": few, "one of too many": crowded} {
 		in := apart(states, here, there, Owner{3})
@@ -158,24 +158,24 @@ func TestADropIsADoubtForOtherOwners(t *testing.T) {
 		if of(here).Gone() != first || of(there).Gone() != 0 {
 			t.Errorf("%s: %d %d: who has found another index lost nothing, or the other one did", name, of(here).Gone(), of(there).Gone())
 		}
-		if _, open := of(here).Doubt(); open {
-			t.Errorf("%s: it is a doubt for who has found it", name)
+		if _, open := of(here).Suspicion(); open {
+			t.Errorf("%s: it is a suspicion for who has found it", name)
 		}
-		mark, open := of(there).Doubt()
+		mark, open := of(there).Suspicion()
 		if !open || mark != first {
-			t.Fatalf("%s: doubt %v since %d, want %d", name, open, mark, first)
+			t.Fatalf("%s: suspicion %v since %d, want %d", name, open, mark, first)
 		}
 		if !of(there).IsWriter(2, 1) {
 			t.Errorf("%s: it isn't known any more who writes", name)
 		}
 		of(there).Settle(mark, 0)
-		if _, open = of(there).Doubt(); open || (of(there).Gone() != 0) != of(there).shared {
+		if _, open = of(there).Suspicion(); open || (of(there).Gone() != 0) != of(there).shared {
 			t.Errorf("%s: settled, and it is open %v, void before %d", name, open, of(there).Gone())
 		}
 		of(here).Drop()
-		mark, _ = of(there).Doubt()
+		mark, _ = of(there).Suspicion()
 		of(there).Settle(mark, mark)
-		if _, open = of(there).Doubt(); open || of(there).Gone() != mark || of(Owner{3}).Gone() != 0 {
+		if _, open = of(there).Suspicion(); open || of(there).Gone() != mark || of(Owner{3}).Gone() != 0 {
 			t.Errorf("%s: nothing is proven, and something counts", name)
 		}
 		in.DropAll()
@@ -216,14 +216,14 @@ func crowded() *Indices[int] {
 	return in
 }
 
-func TestADoubtIsSettledOnlyUpToItsMark(t *testing.T) {
+func TestASuspicionIsSettledOnlyUpToItsMark(t *testing.T) {
 	in := New[int](1000)
 	ix := in.Index("shop", Owner{1}, 0)
 	in.Index("shop", Owner{2}, 0).Drop()
-	mark, _ := ix.Doubt()
+	mark, _ := ix.Suspicion()
 	in.Index("shop", Owner{2}, 0).Drop()
 	ix.Settle(mark, 0)
-	if again, open := ix.Doubt(); !open || again != in.Epoch() {
+	if again, open := ix.Suspicion(); !open || again != in.Epoch() {
 		t.Errorf("open %v since %d: the second find came after the question", open, again)
 	}
 }
@@ -244,8 +244,8 @@ func TestWhatIsVoidOutlivesItsOwnersPlace(t *testing.T) {
 	if of(0).Gone() < gone {
 		t.Error("it counts again")
 	}
-	if mark, open := of(0).Doubt(); !open {
-		t.Errorf("a doubt is settled by others, since %d", mark)
+	if mark, open := of(0).Suspicion(); !open {
+		t.Errorf("a suspicion is settled by others, since %d", mark)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestWhatIsVoidOutlivesAnIndexThatNobodyUses(t *testing.T) {
 		t.Fatal(in.Len())
 	}
 	ix := in.Index("5", Owner{1}, 5000)
-	if _, open := in.Index("5", Owner{2}, 5000).Doubt(); ix.Gone() == 0 || !open {
+	if _, open := in.Index("5", Owner{2}, 5000).Suspicion(); ix.Gone() == 0 || !open {
 		t.Error("it counts again")
 	}
 	in.Index("shop", Owner{1}, 5000).Drop()
@@ -296,7 +296,7 @@ func TestOneOfTooManyIndicesVoidsNoOther(t *testing.T) {
 			in.Index(name, late.owner, 0).Drop()
 		}
 	}
-	if _, open := in.Index("late", late.owner, 0).Doubt(); open || in.Index("late", late.owner, 0).Gone() != 0 {
+	if _, open := in.Index("late", late.owner, 0).Suspicion(); open || in.Index("late", late.owner, 0).Gone() != 0 {
 		t.Error("others' ends are its own")
 	}
 }

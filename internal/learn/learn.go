@@ -208,14 +208,14 @@ func (l *Learner) Blind(name string, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ix := l.index(s.Network(), name)
-	if ix.doubted {
+	if ix.warned {
 		return
 	}
 	ix.blind[client] = true
 	if len(ix.blind) < manyBlind {
 		return
 	}
-	ix.doubted, ix.blind = true, nil
+	ix.warned, ix.blind = true, nil
 	l.o.Log.Warn("many clients overwrite documents that they never read here: there may be a second optimist, or a way around this one. "+
 		"Clients may also read by searches, which no rule watches (base.reads), or in a form that optimist can't read (format=yaml)",
 		obs.KeyIndex, name, obs.KeyCount, manyBlind)

@@ -16,11 +16,11 @@ const (
 
 // index is what is known of one index.
 type index struct {
-	name    string // as a client named it last: an alias, perhaps
-	paths   *lru.LRU[string, *stats]
-	stars   map[string]bool // the objects whose keys are data
-	blind   map[uint64]bool // clients that write what they never read here
-	doubted bool            // that was logged
+	name   string // as a client named it last: an alias, perhaps
+	paths  *lru.LRU[string, *stats]
+	stars  map[string]bool // the objects whose keys are data
+	blind  map[uint64]bool // clients that write what they never read here
+	warned bool            // that there are many such clients was logged
 }
 
 // at is what is known of a document's path, which is given as a rule would name it; nil for a path that is too long, or that no rule can

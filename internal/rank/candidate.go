@@ -35,8 +35,8 @@ const (
 	foreign = 16
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
-	// doubtful is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.
-	doubtful = 8
+	// wide is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.
+	wide = 8
 	// narrow is the least difference in price between the best candidate and the second, for the outcome not to be ambiguous.
 	narrow = 20
 )
@@ -91,7 +91,7 @@ func likeliest(verdicts []verdict) (best int) {
 	return best
 }
 
-// certain reports whether the client's changes are beyond doubt: all candidates that are nearly as likely as the best one have the same
+// certain reports whether the client's changes are certain: all candidates that are nearly as likely as the best one have the same
 // changes.
 func certain(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
@@ -100,15 +100,15 @@ func certain(verdicts []verdict, best int) bool {
 	}
 	for i := range verdicts {
 		v := &verdicts[i]
-		if i != best && !v.far && !v.unknown && v.price < b.price+doubtful && v.changes != b.changes {
+		if i != best && !v.far && !v.unknown && v.price < b.price+wide && v.changes != b.changes {
 			return false
 		}
 	}
 	return true
 }
 
-// inDoubt reports whether the base may be another candidate than the best one, with other changes.
-func inDoubt(verdicts []verdict, best int) bool {
+// ambiguous reports whether the base may be another candidate than the best one, with other changes.
+func ambiguous(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	for i := range verdicts {
 		v := &verdicts[i]

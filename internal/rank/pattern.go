@@ -7,8 +7,8 @@ import (
 )
 
 // Patterns are the habits of a document's clients: which places a change touches together, and how. For example, a client takes a job out
-// of a queue and moves a count up. A wrong base makes the write look like a change that no client makes. Only changes whose base was beyond
-// doubt are counted.
+// of a queue and moves a count up. A wrong base makes the write look like a change that no client makes. Only changes whose base is certain
+// are counted.
 //
 // The zero value knows nothing. Patterns are a value: a copy doesn't change with the original.
 type Patterns struct {
@@ -40,7 +40,7 @@ func (p *Patterns) Learn(c *Choice) {
 	p.addPart(c.Part)
 }
 
-// add notes a change whose base is beyond doubt.
+// add notes a change whose base is certain.
 func (p *Patterns) add(pattern uint64) {
 	if p.total++; p.total > enoughChanges {
 		p.total = 0

@@ -35,7 +35,7 @@ type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
 	Lean      int    // how much content shows that several clients work on the document; Bit is the unit. Below 0: that one is alone
-	Certain   bool   // the client's changes are beyond doubt, even without a look at habits
+	Certain   bool   // the client's changes are certain, even without a look at habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
@@ -82,7 +82,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
 	against := verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes
-	c.Ambiguous = against || inDoubt(verdicts, c.Best)
+	c.Ambiguous = against || ambiguous(verdicts, c.Best)
 	return c
 }
 

@@ -6,8 +6,8 @@ type Trace uint8
 // What content shows of traces.
 const (
 	TraceUnknown  Trace = iota
-	TraceTells          // the base is beyond doubt, and was read in the write's trace
-	TraceMisleads       // the base is beyond doubt, and was read elsewhere; the write's trace has another read
+	TraceTells          // the base is certain, and was read in the write's trace
+	TraceMisleads       // the base is certain, and was read elsewhere; the write's trace has another read
 )
 
 // traceMargin is the least difference in price between the reads of the write's trace and the best candidate, for TraceMisleads. With a

@@ -374,7 +374,7 @@ func TestDropAmongTooManyIndicesIsRememberedOfEach(t *testing.T) {
 }
 
 // What clients with other credentials find out may be of another cluster.
-func TestADoubtLeavesTheBasesThatItDoesNotConcern(t *testing.T) {
+func TestASuspicionLeavesTheBasesThatItDoesNotConcern(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked, same bool
 		want        Kind
@@ -383,9 +383,9 @@ func TestADoubtLeavesTheBasesThatItDoesNotConcern(t *testing.T) {
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		s.DropIndex(Credentials{9}, ref.Index)
 		if c.asked {
-			mark, open := s.Doubt(pool.Credentials(), ref.Index)
+			mark, open := s.Suspicion(pool.Credentials(), ref.Index)
 			if !open {
-				t.Fatalf("%s: there is no doubt", name)
+				t.Fatalf("%s: there is no suspicion", name)
 			}
 			from := mark
 			if c.same {

@@ -464,7 +464,7 @@ func (w *world) time(t *rapid.T) {
 
 func (w *world) drop(t *rapid.T) {
 	index := rapid.SampledFrom([]string{"unknown", "none", "no", "shop", "other"}).Draw(t, "index")
-	for _, c := range []Credentials{alice, bob} { // for others it is a doubt: see TestADoubtLeavesTheBasesThatItDoesNotConcern
+	for _, c := range []Credentials{alice, bob} { // for others it is a suspicion: see TestASuspicionLeavesTheBasesThatItDoesNotConcern
 		w.s.DropIndex(c, index)
 	}
 	w.m.moment++

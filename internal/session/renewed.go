@@ -47,27 +47,27 @@ func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
 	}
 }
 
-// What clients with some credentials find out of an index is only a doubt for clients with others: they may be of another cluster, in
+// What clients with some credentials find out of an index is only a suspicion for clients with others: they may be of another cluster, in
 // which the name stands for another index. Before the next read or write of such a client is noted, the engine has to be asked with its
 // credentials whether its index is still the same. If nobody asks, or the engine doesn't say, its bases are lost.
 
 // Begin begins a new epoch.
 func (s *Store) Begin() Epoch { return s.indices.Begin() }
 
-// Doubt reports whether there is a doubt about the index for clients with those credentials, and since which epoch.
-func (s *Store) Doubt(c Credentials, index string) (mark Epoch, open bool) {
-	return s.find(index, c, s.clock()).Doubt()
+// Suspicion reports whether there is one about the index for clients with those credentials, and since which epoch.
+func (s *Store) Suspicion(c Credentials, index string) (mark Epoch, open bool) {
+	return s.find(index, c, s.clock()).Suspicion()
 }
 
-// Settle ends the doubts that began up to the mark. What the clients have known since the epoch from is of the index that is there now,
+// Settle ends the suspicions that began up to the mark. What the clients have known since the epoch from is of the index that is there now,
 // and what they knew before it is forgotten. If it is all of another index, from is the mark.
 func (s *Store) Settle(c Credentials, index string, mark, from Epoch) {
 	s.find(index, c, s.clock()).Settle(mark, from)
 }
 
-// giveUp settles a doubt that is still open, because nobody has asked, or the engine doesn't say: nothing is proven.
+// giveUp settles a suspicion that is still open, because nobody has asked, or the engine doesn't say: nothing is proven.
 func giveUp(ix indexstate.Index[Session]) {
-	if mark, open := ix.Doubt(); open {
+	if mark, open := ix.Suspicion(); open {
 		ix.Settle(mark, mark)
 	}
 }

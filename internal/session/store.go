@@ -184,8 +184,8 @@ func (s *contents) find(name string, c Credentials, now int64) indexstate.Index[
 }
 
 // DropIndex forgets an index for clients with those credentials: its numbers may mean other documents from now on. For all other clients
-// that is a doubt: see Doubt. Call it after the answer to a request that deletes or changes an index or alias, or when that answer is
-// lost.
+// that is a suspicion: see Suspicion. Call it after the answer to a request that deletes or changes an index or alias, or when that answer
+// is lost.
 func (s *Store) DropIndex(c Credentials, index string) {
 	now := s.clock()
 	s.find(index, c, now).Drop()

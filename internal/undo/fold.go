@@ -103,28 +103,28 @@ const (
 	whyNoSource = "the document can't be read whole"
 )
 
-// doubt says what is known of a document beyond its notes.
-type doubt uint8
+// extra is what is known of a document beyond its notes.
+type extra uint8
 
 const (
-	noDoubt      doubt = iota // what isn't acknowledged may have been applied or not
-	restoredOnce              // it may be restored already, in part
-	allApplied                // everything was applied
+	notesAlone    extra = iota // what isn't acknowledged may have been applied or not
+	maybeRestored              // it may be restored already, in part
+	allApplied                 // everything was applied
 )
 
 // restored returns the document cur without the holder's writes. why is empty, or says what it couldn't undo.
-func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, about doubt) (img image, why string) {
-	if about == restoredOnce && d.isRestored(cur.Source, merger) {
+func (d *document) restored(cur doc.Revision, merger func(rule string) Merger, known extra) (img image, why string) {
+	if known == maybeRestored && d.isRestored(cur.Source, merger) {
 		return cur.Source, ""
 	}
-	f := fold{merger, about}
+	f := fold{merger, known}
 	return f.without(d.writes, cur)
 }
 
 // fold takes the writes of a holder out of one document.
 type fold struct {
 	merger func(rule string) Merger
-	about  doubt
+	known  extra
 }
 
 // without returns the document cur without some writes, of which the newest is the last. Revisions show where others wrote: equal bytes
@@ -143,7 +143,7 @@ func (f *fold) without(writes []*written, cur doc.Revision) (image, string) {
 		return f.without(older, cur)
 	case w.left(cur):
 		return f.without(older, w.replaced())
-	case f.about == allApplied || f.about == noDoubt && w.acked:
+	case f.known == allApplied || f.known == notesAlone && w.acked:
 		was, before := f.without(older, w.replaced())
 		img, why := f.change(w, was, cur.Source)
 		return img, cmp.Or(why, before)
@@ -222,7 +222,7 @@ func isAgain(m Merger, after, was, img image) bool {
 func (f *fold) guess(w *written, cur doc.Revision) (image, string) {
 	img := cur.Source
 	switch {
-	case same(img, w.Before) && (w.After == nil || !cur.Known() || f.about == restoredOnce):
+	case same(img, w.Before) && (w.After == nil || !cur.Known() || f.known == maybeRestored):
 		return img, "" // the write wasn't applied, or is undone already
 	case w.Before == nil:
 		return img, whyCreated

@@ -303,11 +303,11 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		t.why = t.plan.Why
 		return false, u.done(ctx, t)
 	}
-	about := noDoubt
+	known := notesAlone
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
-		about = restoredOnce
+		known = maybeRestored
 	}
-	t.img, t.why = made.restored(t.cur, u.s.o.Merger, about)
+	t.img, t.why = made.restored(t.cur, u.s.o.Merger, known)
 	if !t.document.goesBackBy(made) {
 		t.why = cmp.Or(t.why, whyAnew)
 	}
@@ -315,7 +315,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 		u.watch([]*document{t.document})
 		return false, u.done(ctx, t)
 	}
-	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: about == restoredOnce, Why: t.why}
+	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: known == maybeRestored, Why: t.why}
 	return true, nil
 }
 

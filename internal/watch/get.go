@@ -177,17 +177,17 @@ func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
 	return false
 }
 
-// settle has the engine asked what the index is, if other clients doubt that it is still the same one, or if nobody knows yet to which
+// settle has the engine asked what the index is, if that is suspected to be another one than before, or if nobody knows yet to which
 // document the routing leads. The read itself needs that: what was read before it mustn't take it along, and it is no base of another
 // document. It reports whether it has asked: the client may have left meanwhile.
 func (rd *Reading) settle(d *Document) (asked bool) {
 	return rd.askFor(d.Ref.Index, d.name, func() bool {
 		_, maybe := rd.homes(d)
-		return maybe != "" || rd.doubts(d.Ref.Index)
+		return maybe != "" || rd.suspects(d.Ref.Index)
 	})
 }
 
-// settleFirst is settle for a search of these names, before it is sent: while its hits come nobody may ask. What is in doubt then is lost.
+// settleFirst is settle for a search of these names, before it is sent: while its hits come nobody may ask. What is suspected then is lost.
 // Which indices a pattern finds isn't known before, and of a long list only the first names are settled.
 func (rd *Reading) settleFirst(names string) {
 	realm, n := rd.r.Client().Realm, 0
@@ -202,16 +202,16 @@ func (rd *Reading) settleFirst(names string) {
 		if ix, known := rd.w.Catalog.Cached(realm, name); known {
 			index = ix.Name
 		}
-		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.doubts(index) })
+		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.suspects(index) })
 	}
 }
 
 // settledFirst is of how many names of a search the engine is asked at most.
 const settledFirst = 8
 
-// doubts reports whether other clients doubt that the index is still the same one.
-func (rd *Reading) doubts(index string) bool {
-	_, open := rd.w.Sessions.Doubt(rd.r.Client().Session.Credentials(), index)
+// suspects reports whether other clients have found another index of the name, and the engine hasn't been asked about it since.
+func (rd *Reading) suspects(index string) bool {
+	_, open := rd.w.Sessions.Suspicion(rd.r.Client().Session.Credentials(), index)
 	return open
 }
 
