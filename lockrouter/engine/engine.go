@@ -43,7 +43,7 @@ var (
 	ErrFormat = fmt.Errorf("%w: the index of the locks can't be used", lockrouter.ErrStore)
 
 	errConflict = errors.New("too many others change the same lock document")
-	errNoIndex  = errors.New("the index of the locks isn't there")
+	errNoIndex  = fmt.Errorf("%w: the index of the locks isn't there", lockrouter.ErrStore)
 )
 
 // Options are what a Store needs; Upstream and Index are required.
@@ -136,18 +136,14 @@ func jsonBody(v any) io.Reader {
 // failure is an answer that isn't the one that was asked for. An engine that refuses a request (4xx) has done nothing. A server before it
 // that answers 408 may have sent the request on.
 func (s *Store) failure(a es.Answer) error {
-	err := s.answered(a)
+	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+		return lockrouter.NotDone(errNoIndex)
+	}
+	err := fmt.Errorf("%w: %s", lockrouter.ErrStore, s.failed.Note(s.o.Index, a))
 	if a.Status/100 == 4 && a.Status != http.StatusRequestTimeout {
 		return lockrouter.NotDone(err)
 	}
 	return err
-}
-
-func (s *Store) answered(a es.Answer) error {
-	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
-		return fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
-	}
-	return fmt.Errorf("%w: %s", lockrouter.ErrStore, s.failed.Note(s.o.Index, a))
 }
 
 // contention bounds the attempts at a document that others change at the same time.

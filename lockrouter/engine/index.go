@@ -85,7 +85,7 @@ func (s *Store) open(ctx context.Context) (clock string, err error) {
 			return "", s.failure(a)
 		}
 	}
-	return "", fmt.Errorf("%w: %w", lockrouter.ErrStore, errNoIndex)
+	return "", errNoIndex
 }
 
 func (s *Store) meta(mapping []byte) (clock string, err error) {
