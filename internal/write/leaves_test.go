@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -271,4 +272,28 @@ func TestClientsThatShareAWriteLeave(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A write that conflicts whenever it is merged, until its client leaves, isn't counted as merged: nothing of it is stored.
+func TestAClientThatLeavesBetweenMergesHasMergedNothing(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":0,"b":0}`)
+	c := w.client("a")
+	c.read("1")
+	ctx, leave := context.WithCancel(t.Context())
+	others := 0
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if isWrite(r) {
+			if others++; others == 2 {
+				leave()
+			}
+			w.put("1", fmt.Sprintf(`{"a":0,"b":%d}`, others))
+		}
+		return nil, nil
+	}
+	got := c.sendContext(ctx, "PUT", "/shop/_doc/1", `{"a":1,"b":0}`)
+	if got.err == nil || !strings.HasPrefix(got.outcome, "guarded;attempts=2") {
+		t.Errorf("%v: want guarded, as the engine has refused both tries", got)
+	}
+	same(t, w.stored("1"), `{"a":0,"b":2}`)
 }
