@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -122,7 +124,13 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 		}
 		return out
 	}
-	if alike(b, c) {
+	switch {
+	case alike(b, c):
+		return s
+	case alike(s, c):
+	case dropped(b, s):
+		return c
+	case dropped(b, c):
 		return s
 	}
 	by := m.fallback
@@ -140,6 +148,25 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 	}
 	*clash = true
 	return c
+}
+
+// dropped reports whether an empty value was left out, or says nothing in another way: see rewrite/merge.
+func dropped(from, to any) bool {
+	zero := from == any(int64(0)) || from == any("") || from == any(false)
+	return silent(to) && (silent(from) || to == any(absent{}) && zero)
+}
+
+// silent reports whether v is nothing, null, or a container of such.
+func silent(v any) bool {
+	switch v := v.(type) {
+	case nil, absent:
+		return true
+	case []any:
+		return len(v) == 0
+	case object:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(m any) bool { return !silent(m) })
+	}
+	return false
 }
 
 func membersOf(objects ...any) map[string]bool {
