@@ -296,8 +296,8 @@ func leftmostLCS(a, b []any) (best [][2]int) {
 
 func (m *model) array(base, sent, cur []any) any {
 	toSent, toCur := canonicalLCS(base, sent), canonicalLCS(base, cur)
-	if len(base) == len(sent) && len(base) == len(cur) && !slices.ContainsFunc(toSent, otherPlace) && onlyPlaces(base) {
-		toCur = samePlaces(base, cur) // a row
+	if n, same := len(base), samePlaces(base, sent); n == len(sent) && n == len(cur) && onlyPlaces(base) && n-len(same) <= 2*(n-len(toSent)) {
+		toSent, toCur = same, samePlaces(base, cur) // a row
 	}
 	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
 	both := func(i int) bool { return s.instead[i] >= 0 && c.instead[i] >= 0 }

@@ -170,6 +170,18 @@ func (al *Alignment) KeepsPlaces() bool {
 	return true
 }
 
+// MayKeepPlaces reports whether no more elements are others than at the same place before than were removed and inserted. Both arrays have
+// the same length.
+func (al *Alignment) MayKeepPlaces() bool {
+	edits := al.Removed() + al.Inserted()
+	for k := range al.A {
+		if !al.A[k].Equal(al.B[k]) {
+			edits--
+		}
+	}
+	return edits >= 0
+}
+
 // OnlyPlaces reports whether nothing but their places tells some of the elements apart: they are equal, or arrays themselves.
 func (w *Workspace) OnlyPlaces(elements []tree.Value) bool {
 	w.Table.Reset(len(elements))

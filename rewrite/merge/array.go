@@ -14,7 +14,8 @@ type edits struct {
 	dropCur       []int32 // 1 for an element of current that is left out: the client has removed it, and others have moved it
 }
 
-// edits aligns the arrays. ok is false if that is over the limit.
+// edits aligns the arrays. ok is false if that is over the limit. An array that is as long as ever, and in which only places tell elements
+// apart, is a row: if one element were moved there, those between its two places would be, too.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
 	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
@@ -26,8 +27,8 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.cur, ok = r.Align(b, c)
 		ok = ok && fits
 	}
-	if ok && row && e.sent.KeepsPlaces() && !e.cur.KeepsPlaces() && r.OnlyPlaces(e.sent.A) {
-		e.cur = r.AlignByPlace(b, c)
+	if ok && row && r.OnlyPlaces(e.sent.A) && e.sent.MayKeepPlaces() {
+		e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
 	}
 	if ok {
 		e.bySent, e.byCur = r.Edits(&e.sent), r.Edits(&e.cur)
