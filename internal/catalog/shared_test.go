@@ -134,3 +134,21 @@ func TestAStrangerTellsNoMetricNames(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIndexThatIsBlockedIsWhatItWas: a name that a rule takes by its index alone would go unguarded for as long as refusals count.
+func TestAnIndexThatIsBlockedIsWhatItWas(t *testing.T) {
+	now, e := time.Now(), &counting{}
+	c := New(Options{Engine: e, Now: func() time.Time { return now }, Unguardable: func(index, reason string) { t.Error(index, reason) }})
+	before, err := c.Resolve(t.Context(), at(1, "anna"), "shop", 0)
+	if err != nil || !before.Exists() {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	e.err = fmt.Errorf("%w: %w", es.ErrForbidden, &es.StatusError{Status: 403, Body: []byte(`{"error":{"type":"cluster_block_exception"}}`)})
+	now = now.Add(time.Hour)
+	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "shop", 0); err != nil || ix.UUID != before.UUID || ix.Unknown != "" {
+		t.Errorf("known before: %+v, %v", ix, err)
+	}
+	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "other", 0); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("never known: %+v, %v", ix, err)
+	}
+}

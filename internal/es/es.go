@@ -188,6 +188,13 @@ func IsAnswer(err error) bool {
 	return errors.As(err, &s) && s.Status < 500 && s.Status != http.StatusTooManyRequests
 }
 
+// IsBlocked reports whether an error of this package says that the index is blocked or closed now: that tells nothing of the caller's
+// credentials.
+func IsBlocked(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && takesNoWrites(s.Body)
+}
+
 // IsStranger reports whether an error of this package says that the engine doesn't know the caller's credentials.
 func IsStranger(err error) bool {
 	var s *StatusError

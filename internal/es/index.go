@@ -242,7 +242,7 @@ func letThrough(body []byte) bool {
 	return false
 }
 
-// takesNoWrites reports whether the engine refuses an update because the index is blocked or closed. That proves nothing of the caller's
+// takesNoWrites reports whether the engine refuses a request because the index is blocked or closed. That proves nothing of the caller's
 // view: an engine may look for it before its security does.
 func takesNoWrites(body []byte) bool {
 	kind := gjson.GetBytes(body, "error.type").String()
