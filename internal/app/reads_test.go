@@ -350,10 +350,12 @@ func TestWhatIsAskedForCompressedIsWhatIsRead(t *testing.T) {
 		target, body string
 		base         bool // the answer is one
 	}{
-		"several":            {"/shop/_mget", `{"ids":["1"]}`, true},
-		"several, in parts":  {"/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`, false},
-		"several, escaped":   {"/shop/_mget", `{"docs":[{"_id":"1","\u005fsource":["n"]}]}`, false},
-		"several, whole":     {"/shop/_mget", `{"docs":[{"_id":"1","_source":{"includes":[]}}]}`, true},
+		"several":           {"/shop/_mget", `{"ids":["1"]}`, true},
+		"several, in parts": {"/shop/_mget", `{"docs":[{"_id":"1","_source":["n"]}]}`, false},
+		"several, escaped":  {"/shop/_mget", `{"docs":[{"_id":"1","\u005fsource":["n"]}]}`, false},
+		"several, whole":    {"/shop/_mget", `{"docs":[{"_id":"1","_source":{"includes":[]}}]}`, true},
+		"several, of nulls": {"/shop/_mget", `{"docs":[{"_index":"shop","_id":"1","routing":null,"stored_fields":null,"version":-3,` +
+			`"version_type":"internal","_source":null}]}`, true}, // as Java's high-level client asks
 		"several, as stored": {"/shop/_mget", `{"docs":[{"_id":"1","stored_fields":["n"],"_source":true}]}`, false},
 		"hits":               {"/shop/_search", `{"query":{"match_all":{}}}`, true},
 		"hits, in parts":     {"/shop/_search", `{"_source":["n"]}`, false},

@@ -6,8 +6,8 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/budget"
-	"optimist/internal/es"
 	"optimist/internal/outcome"
+	"optimist/internal/patch"
 	"optimist/internal/rule"
 	"optimist/internal/uri"
 	"optimist/internal/watch"
@@ -116,7 +116,8 @@ func showsDocument(w *write.Request) bool {
 	if _, ok := uri.Param(w.Op.Query, "_source"); ok {
 		return true
 	}
-	return w.Op.Kind == api.Update && string(es.Member(w.Body, "_source")) == "true"
+	_, all := patch.Shows(w.Op, w.Body)
+	return w.Op.Kind == api.Update && all
 }
 
 // prepare makes r.write the write that the request is, for package write. reason says why it can't be guarded, and then it isn't

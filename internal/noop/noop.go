@@ -6,6 +6,7 @@ package noop
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,11 +97,7 @@ func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.
 	params := append(outbound.AppendGuard(nil, n), '&')
 	params = append(params, form...)
 	if p := w.Patch; p != nil && p.Shows.Shows() {
-		if p.ShowsByBody {
-			params = append(params, "&_source=true"...)
-		} else {
-			params = append(append(params, '&'), uri.Only(nil, w.Op.Query, respond.SourceParams...)...)
-		}
+		params = append(append(params, '&'), uri.Only(nil, w.Op.Query, respond.SourceParams...)...)
 	}
 	return a.update(ctx, w, params, http.StatusOK)
 }
@@ -113,7 +110,11 @@ var understood = append([]string{"refresh", "timeout", "wait_for_active_shards",
 // update asks the engine for its answer to an update of the write's document that changes nothing. Nil is one of another status than want,
 // unless the engine refuses the request (400).
 func (a Asker) update(ctx context.Context, w *Write, params []byte, want int) *respond.Answer {
-	r := w.Out.Update([]byte(`{"doc":{}}`), w.Caller.Params, params)
+	body := []byte(`{"doc":{}}`)
+	if p := w.Patch; p != nil && p.SourceInBody != nil {
+		body = fmt.Appendf(nil, `{"doc":{},"_source":%s}`, p.SourceInBody)
+	}
+	r := w.Out.Update(body, w.Caller.Params, params)
 	r.Repeatable = want == http.StatusOK
 	res, err := a.Send(ctx, r)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
 	"optimist/internal/api"
@@ -33,13 +34,13 @@ var Params = []string{"upsert", "doc_as_upsert", "retry_on_conflict", "if_seq_no
 // base, and no session.
 type Request struct {
 	intent.Patch
-	Media       []byte               // the Content-Type of the document that is written; nil: the client's
-	Incoming    []byte               // what of the body a rule's steps may look at; nil: all of it
-	Retries     int                  // the client's own bound; -1: it gave none
-	Shows       respond.SourceFilter // what of the document the answer shows
-	ShowsByBody bool                 // the body says it, which counts more than the query
-	Filter      *glob.Filter         // what the client wants of the answer; nil: all
-	Room        tree.Room            // where memory for reading and applying it is taken from; nil: there is no limit
+	Media        []byte               // the Content-Type of the document that is written; nil: the client's
+	Incoming     []byte               // what of the body a rule's steps may look at; nil: all of it
+	Retries      int                  // the client's own bound; -1: it gave none
+	Shows        respond.SourceFilter // what of the document the answer shows
+	SourceInBody []byte               // the body says so by this, which counts more than the query
+	Filter       *glob.Filter         // what the client wants of the answer; nil: all
+	Room         tree.Room            // where memory for reading and applying it is taken from; nil: there is no limit
 }
 
 // Read reads a PATCH, in memory of the room, which may be nil. A refusal is its answer. Errors are those of package budget: there is no
@@ -140,8 +141,10 @@ func (p *Request) member(name string, value []byte) bool {
 		p.WriteUnchanged = !yes
 		return flag
 	case "_source":
-		p.Shows, p.ShowsByBody = respond.All(yes), true
-		return flag
+		var known bool
+		p.Shows, known = respond.BodySourceFilter(gjson.ParseBytes(value))
+		p.SourceInBody = value
+		return known
 	}
 	return false
 }
@@ -195,7 +198,7 @@ func (p *Request) readQuery(op *api.Op) (refusal *respond.Answer) {
 			return Illegal("the parameter [filter_path] has more than %d patterns", respond.MaxPatterns)
 		}
 	}
-	if !p.ShowsByBody {
+	if p.SourceInBody == nil {
 		var err error
 		if p.Shows, err = respond.ReadSourceFilter(q); err != nil {
 			return Illegal("%s", err)

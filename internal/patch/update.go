@@ -64,7 +64,8 @@ func Shows(op *api.Op, body []byte) (shows, all bool) {
 	_, filtered := uri.Param(op.Query, "filter_path")
 	switch own := es.Member(body, "_source"); {
 	case own != nil:
-		return string(own) != "false", string(own) == "true" && !filtered
+		f, ok := respond.BodySourceFilter(gjson.ParseBytes(own))
+		return f.Shows() || !ok, f.Whole() && !filtered && ok
 	default:
 		f, err := respond.ReadSourceFilter(op.Query)
 		return f.Shows() || err != nil, f.Whole() && !filtered && err == nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/glob"
 	"optimist/internal/uri"
 )
@@ -56,6 +58,49 @@ func ReadSourceFilter(query []byte) (s SourceFilter, err error) {
 		s.fields = glob.NewFields(includes, excludes)
 	}
 	return s, nil
+}
+
+// BodySourceFilter reads the _source of a request's body as the engine does: true, false, a field, a list of fields, or an object that
+// says what is in and what is out. ok is false for anything else, and for too many patterns.
+func BodySourceFilter(v gjson.Result) (s SourceFilter, ok bool) {
+	if v.IsBool() {
+		return All(v.Bool()), true
+	}
+	var includes, excludes []string
+	ok = true
+	if v.IsObject() {
+		v.ForEach(func(k, list gjson.Result) bool {
+			switch k.String() {
+			case "includes", "include":
+				includes, ok = fieldsOf(includes, list)
+			case "excludes", "exclude":
+				excludes, ok = fieldsOf(excludes, list)
+			case "exclude_vectors":
+				ok = list.Type == gjson.False
+			default:
+				ok = false
+			}
+			return ok
+		})
+	} else {
+		includes, ok = fieldsOf(nil, v)
+	}
+	s = All(ok)
+	if ok && len(includes)+len(excludes) > 0 {
+		s.fields = glob.NewFields(includes, excludes)
+	}
+	return s, ok && max(len(includes), len(excludes)) <= MaxPatterns
+}
+
+// fieldsOf appends the fields of a string or a list of strings.
+func fieldsOf(fields []string, v gjson.Result) ([]string, bool) {
+	for _, field := range v.Array() {
+		if field.Type != gjson.String || field.Str == "" {
+			return nil, false
+		}
+		fields = append(fields, field.Str)
+	}
+	return fields, v.IsArray() || v.Type == gjson.String
 }
 
 // Shows reports whether anything of a document may be shown.

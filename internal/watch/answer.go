@@ -11,6 +11,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/jsontext"
+	"optimist/internal/respond"
 	"optimist/internal/rule"
 )
 
@@ -96,6 +97,9 @@ func (d *Document) want(wanted gjson.Result) (whole bool) {
 	}
 	whole = true
 	wanted.ForEach(func(k, v gjson.Result) bool {
+		if v.Type == gjson.Null {
+			return true // as if it weren't there: Java's high-level client writes all members
+		}
 		switch k.String() {
 		case "_id":
 			d.Ref.ID = v.String()
@@ -175,22 +179,8 @@ func partialHits(requestBody []byte) bool {
 // wholeSource reports whether what a request asks for as _source is all of it. Some clients always send a filter that lets everything
 // through.
 func wholeSource(v gjson.Result) bool {
-	if !v.IsObject() {
-		return v.Type == gjson.True
-	}
-	whole := true
-	v.ForEach(func(k, v gjson.Result) bool {
-		switch k.String() {
-		case "includes", "excludes":
-			whole = v.IsArray() && len(v.Array()) == 0
-		case "exclude_vectors":
-			whole = v.Type == gjson.False
-		default:
-			whole = false
-		}
-		return whole
-	})
-	return whole
+	f, ok := respond.BodySourceFilter(v)
+	return ok && f.Whole()
 }
 
 // bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands

@@ -137,6 +137,12 @@ func TestAPartThatChangesNothingIsTheEnginesNoop(t *testing.T) {
 		t.Error(r)
 	}
 	same(t, w.stored("1"), `{"a":2,"n":5}`)
+	me.read("1")
+	w.put("1", `{"a":2,"n":6}`)
+	r = me.send("POST", update1, `{"doc":{"a":2,"n":5},"_source":["n"]}`)
+	if has(t, r, 200, "merged;attempts=2;base=session"); gjson.Get(r.body, "get._source").Raw != `{"n":6}` {
+		t.Error(r)
+	}
 }
 
 // A client that is shown the document has that in hand, and not its own copy.
@@ -145,8 +151,10 @@ func TestWhatAnUpdateShowsIsSeen(t *testing.T) {
 		"all of it":             {"?_source=true", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
 		"all of it by the body": {"", `{"doc":{"l":[1,2]},"_source":true}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
 		"nothing":               {"?_source=false", `{"doc":{"l":[1,2]}}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"all, by lists":         {"", `{"doc":{"l":[1,2]},"_source":{"includes":[],"excludes":[]}}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
 		"nothing, by the body":  {"?_source=true", `{"doc":{"l":[1,2]},"_source":false}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
 		"a part":                {"?_source=l", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"a part, by the body":   {"", `{"doc":{"l":[1,2]},"_source":{"includes":["l"],"excludes":[]}}`, `{"l":[1,9,2],"x":0}`, "409"},
 		"what passes a filter":  {"?_source=true&filter_path=get._source.l,_seq_no,_primary_term,_version", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -200,7 +200,7 @@ func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
 	}{
 		"a script":            {"", script, "", nil},
 		"a script and a doc":  {"", `{"doc":{"a":1},"script":"x"}`, "", nil},
-		"a list of fields":    {"", `{"doc":{"a":1},"_source":["a"]}`, "", nil},
+		"a list of numbers":   {"", `{"doc":{"a":1},"_source":[1]}`, "", nil},
 		"a guard in the body": {"", `{"doc":{"a":1},"if_seq_no":0,"if_primary_term":1}`, "", nil},
 		"invalid":             {"", `{"doc":{"a":}}`, "", nil},
 		"twice":               {"", `{"doc":{"a":1},"doc":{"a":2}}`, "", nil},
