@@ -72,7 +72,7 @@ var errNoGuard = errors.New("the engine can't guard the write")
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
-	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves the mark of one
+	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves one mark, and no note
 	err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) })
 	if err != nil || c.lead.parked {
 		return err

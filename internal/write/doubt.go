@@ -80,8 +80,8 @@ func (a *attempt) othersWrote() bool {
 	return !first.goesAsPart() && a.doubt.OthersWrote(&a.cur, !first.MayBeRewritten())
 }
 
-// samePrimary reports whether the conflicts of which that isn't known yet were conflicts with others: if so they are dispelled,
-// else all open changes may have been applied.
+// samePrimary reports whether all conflicts so far were conflicts with other clients: the shard has kept its primary. Otherwise a try may
+// have conflicted with itself, and all open changes may have been applied.
 func (a *attempt) samePrimary(ctx context.Context) bool {
 	pending := a.doubt.Merged()
 	if pending.Answered.IsZero() {

@@ -37,7 +37,7 @@ type change struct {
 	intents      apply.Write // makes its intent, under its rule
 	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
 	epoch        session.Epoch
-	began        int64       // when that was
+	began        int64       // the moment at which the epoch was taken
 	guard        doc.Numbers // the client's own guard, if optimist makes the write and doesn't forward it
 	intent       intent.Intent
 	trail        mark.Trail // the marks of the base, which aren't in its body any more

@@ -292,7 +292,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
-// saysNothing reports whether the change's answer is no acknowledgement of one try, and an earlier try may have been applied.
+// saysNothing reports whether an earlier try may have been applied, and the change's answer, of a later try, is no acknowledgement.
 func (c *change) saysNothing() bool {
 	return c.maybeApplied && c.answer != nil && c.answer.Status > http.StatusCreated
 }

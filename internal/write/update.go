@@ -85,18 +85,23 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 		c.Outcome.Base = outcome.BaseExplicit
 		return s.pass(ctx, c, outcome.ReasonExplicit)
 	}
-	if n, found, err := s.bases.GuardOfPart(ctx, &c.Search); err != nil {
+	n, found, err := s.bases.GuardOfPart(ctx, &c.Search)
+	switch _, given := uri.Param(c.Op.Query, "retry_on_conflict"); {
+	case err != nil:
 		return err
-	} else if found {
+	case found:
 		return s.updateGuarded(ctx, c, n)
-	}
-	retries := c.Rule.RetryOnConflict
-	if _, given := uri.Param(c.Op.Query, "retry_on_conflict"); given || retries == 0 {
+	case given, c.Rule.RetryOnConflict == 0:
 		return s.pass(ctx, c, c.Outcome.Reason)
 	}
-	counts := !c.JSON || patch.RunsScript(c.req.Body)
+	return s.updateRetried(ctx, c)
+}
+
+// updateRetried sends an _update, and sends it again as long as it conflicts with other clients' writes.
+func (s *Service) updateRetried(ctx context.Context, c *change) error {
+	retries, counts := c.Rule.RetryOnConflict, !c.JSON || patch.RunsScript(c.req.Body)
 	if counts {
-		retries = 0 // the engine would also try again where it conflicts with its own first try, and run the script twice
+		retries = 0 // the engine would also try again after a conflict with its own first try, and run the script twice
 	}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
 		if n > 1 && ctx.Err() != nil {
