@@ -38,7 +38,7 @@ func New(o Options) (*App, error) {
 	a.metrics.Reloaded(true, time.Now())
 	startCounters(a.metrics)
 	steps := []func(*config.Config) error{a.startEngine, a.listen, a.secure, a.reachEngine, a.openBudget, a.openLetters,
-		a.openUndo, a.openSessions, a.openLocks, a.openDoor, a.openAdmin}
+		a.openUndo, a.openSessions, a.openWrites, a.openLocks, a.openDoor, a.openAdmin}
 	for _, step := range steps {
 		if err := step(a.current.Load()); err != nil {
 			a.Close()
@@ -82,11 +82,10 @@ func (a *App) listen(c *config.Config) (err error) {
 // settledFor is how long the sessions of a settled App seem to have been there when it starts: longer than anything is remembered.
 const settledFor = 1000 * time.Hour
 
-// openSessions makes what remembers reads and performs writes.
+// openSessions makes what remembers reads, and what learns from conflicts.
 func (a *App) openSessions(c *config.Config) error {
-	var writes *write.Service
 	o := session.Options{MaxAge: c.Sessions.MaxAge.Std(), Memory: c.Sessions.Memory.Bytes(), Left: wire.PeerClosed,
-		Renewed: func(credentials session.Credentials, index string) { writes.IndexRenewed(credentials, index) }}
+		Renewed: func(credentials session.Credentials, index string) { a.writes.Load().IndexRenewed(credentials, index) }}
 	var ahead atomic.Int64
 	if a.o.Settled || a.o.InMemory { // nobody can have read from an engine in memory before the start: it is new
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -99,40 +98,23 @@ func (a *App) openSessions(c *config.Config) error {
 	a.metrics.WatchSessions(func() obs.Sessions { return sessionNumbers(a.sessions.Stats()) })
 	a.learner = learn.New(learn.Options{ShowClients: c.Learning.Clients == config.ClientsShown, Log: a.log,
 		EqualMove: a.metrics.EqualMove, Blind: a.metrics.Blind})
-	engine := &es.Client{Upstream: a.nodes, StreamAliases: a.enforces} // locks count under each name
-	a.questions = engine
-	carrier := a.carrier(&c.Upstream)
-	writes = write.New(write.Options{
-		Upstream: a.nodes, Writes: carrier, Engine: engine, Sessions: a.sessions, Events: a.writeEvents(),
-		OwnAuth: c.Upstream.Auth != (config.Auth{}), Now: a.o.Now, MaxBody: c.Limits.MaxGuardedBody.Bytes(),
-		Locks:   a.writeLocks(c),
-		Letters: letterbox{a.letters, readIdentity(&c.Sessions, &c.Identity), a.noLetter},
+	return nil
+}
+
+// openWrites makes what performs writes, and the hook by which requests come to it.
+func (a *App) openWrites(c *config.Config) error {
+	a.questions = &es.Client{Upstream: a.nodes, StreamAliases: a.enforces} // locks count under each name
+	carrier, identity := a.carrier(&c.Upstream), readIdentity(&c.Sessions, &c.Identity)
+	ownAuth, maxBody := c.Upstream.Auth != (config.Auth{}), c.Limits.MaxGuardedBody.Bytes()
+	writes := write.New(write.Options{
+		Upstream: a.nodes, Writes: carrier, Engine: a.questions, Sessions: a.sessions, Events: a.writeEvents(), OwnAuth: ownAuth,
+		Now: a.o.Now, MaxBody: maxBody, Locks: a.writeLocks(c), Letters: letterbox{a.letters, identity, a.noLetter},
 	})
 	a.writes.Store(writes)
-	var keys *idempotency.Store
-	if k := &c.Idempotency; k.Index != "" {
-		o := idempotency.Options{Upstream: a.nodes, Index: k.Index, Keep: k.Keep.Std(), MaxAnswer: k.MaxAnswer.Bytes(), Log: a.log}
-		if a.undo != nil {
-			o.Undone = a.undo.Undone
-		}
-		keys = idempotency.New(o)
-		a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
-	}
 	doors := intercept.Options{
-		Types: func() api.Types {
-			switch {
-			case engine.Typed():
-				return api.HasTypes
-			case engine.Untyped():
-				return api.NoTypes
-			}
-			return api.TypesUnknown
-		},
-		Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: engine, Writes: writes, Sessions: a.sessions,
-		Identity: readIdentity(&c.Sessions, &c.Identity), Metrics: a.metrics, OwnAuth: c.Upstream.Auth != (config.Auth{}),
-		Keys:    keys,
-		Log:     a.log,
-		Learner: a.learner, MaxBody: c.Limits.MaxGuardedBody.Bytes(), TenantHeaders: a.tenantHeaders(), Now: a.o.Now,
+		Types: a.types, Rules: a.rules, Upstream: a.nodes, Carrier: carrier, Documents: a.questions, Writes: writes, Sessions: a.sessions,
+		Identity: identity, Metrics: a.metrics, OwnAuth: ownAuth, Keys: a.openKeys(&c.Idempotency), Log: a.log, Learner: a.learner,
+		MaxBody: maxBody, TenantHeaders: a.tenantHeaders(), Now: a.o.Now,
 	}
 	if a.undo != nil {
 		doors.Journals = a.journals
@@ -143,6 +125,31 @@ func (a *App) openSessions(c *config.Config) error {
 			obs.KeyError, err.Error())
 	}
 	return nil
+}
+
+// openKeys makes what keeps the answers to requests with an Idempotency-Key; nil: the header is switched off.
+func (a *App) openKeys(c *config.Idempotency) *idempotency.Store {
+	if c.Index == "" {
+		return nil
+	}
+	o := idempotency.Options{Upstream: a.nodes, Index: c.Index, Keep: c.Keep.Std(), MaxAnswer: c.MaxAnswer.Bytes(), Log: a.log}
+	if a.undo != nil {
+		o.Undone = a.undo.Undone
+	}
+	keys := idempotency.New(o)
+	a.beside.Go(func() { keys.CleanEvery(a.ctx, cleanEvery) })
+	return keys
+}
+
+// types says whether the engine has mapping types, as far as is known.
+func (a *App) types() api.Types {
+	switch {
+	case a.questions.Typed():
+		return api.HasTypes
+	case a.questions.Untyped():
+		return api.NoTypes
+	}
+	return api.TypesUnknown
 }
 
 func (a *App) openDoor(c *config.Config) (err error) {
