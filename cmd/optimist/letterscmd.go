@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +178,7 @@ type lettersRun struct {
 	authorization   string
 	asked           map[string]any // of the requests' bodies
 	counts          map[string]int
+	away            string // why the store's letters weren't seen
 }
 
 // errSomeLeft ends a command that has not done all of it. What failed was printed.
@@ -199,6 +201,9 @@ func (r *lettersRun) run(p *process, ids []string, all bool, f *letterFilter) er
 		return err
 	}
 	r.tell(p.stdout)
+	if r.away != "" {
+		return errors.New("not all dead letters were looked at, only those in the proxy's folder: " + r.away)
+	}
 	for result, n := range r.counts {
 		if n > 0 && result != deadletter.Replayed && result != "deleted" && !(all && result == deadletter.Missing) {
 			return errSomeLeft
@@ -255,8 +260,8 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 		var busy []*deadletter.Result
 		for {
 			var page struct {
-				Results []*deadletter.Result
-				Next    string
+				Results    []*deadletter.Result
+				Next, Away string
 			}
 			if _, err := r.ask(p, http.MethodPost, lettersPath+"/"+r.action, r.asked, &page); err != nil {
 				return err
@@ -268,6 +273,7 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 				}
 				r.count(p.stdout, one)
 			}
+			r.away = cmp.Or(page.Away, r.away)
 			if page.Next == "" {
 				return r.again(p, busy)
 			}

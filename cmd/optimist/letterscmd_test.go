@@ -57,6 +57,24 @@ func TestOfTwoCommandsThatReplayAllNoneSaysThatLettersAreLeft(t *testing.T) {
 	}
 }
 
+// TestAStoreThatIsAwayIsNoEndOfAllLetters: what the folder has is done, and the command says that there may be more.
+func TestAStoreThatIsAwayIsNoEndOfAllLetters(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"after":"0a"`) {
+			_, _ = io.WriteString(w, `{"results":[],"away":"it can't be reached"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"results":[{"id":"0a","result":"replayed"}],"next":"0a"}`)
+	}))
+	defer s.Close()
+	var out, stderr bytes.Buffer
+	args := []string{"dead-letters", "replay", "--all", "--admin", strings.TrimPrefix(s.URL, "http://")}
+	if status := run(t.Context(), args, &out, &stderr); status != exitFailed || out.String() != "replayed 1\n" ||
+		!strings.Contains(stderr.String(), "it can't be reached") {
+		t.Errorf("%d: %s%s", status, &out, &stderr)
+	}
+}
+
 // TestOneLetterThatIsGoneKeepsNoOtherFromBeingDeleted: nor does one that somebody replays. A store that is away ends the command.
 func TestOneLetterThatIsGoneKeepsNoOtherFromBeingDeleted(t *testing.T) {
 	kinds := map[string]string{"0b": "404 dead_letter_not_found", "0c": "409 dead_letter_taken", "0e": "503 dead_letter_store_unavailable"}

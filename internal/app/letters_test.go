@@ -233,6 +233,16 @@ func TestALetterWaitsInTheFolderUntilTheStoreIsBackAlsoForTheNextProcess(t *test
 	}
 }
 
+// TestWhoAsksForAllLettersIsToldThatTheStoreIsAway: it may have more of them.
+func TestWhoAsksForAllLettersIsToldThatTheStoreIsAway(t *testing.T) {
+	w := letterWorld(t, "http://127.0.0.1:1", t.TempDir(), letterRules)
+	for _, do := range []string{"/_replay", "/_delete"} {
+		if status, done := operate(t, w.app, "POST", do, `{"all":true}`, ""); status != 200 || done.Get("away").Str == "" {
+			t.Errorf("%s: %d %s", do, status, done)
+		}
+	}
+}
+
 func TestAWriteThatNobodyKnowsTheBaseOfReplacesNothingUnlessSomebodySaysSo(t *testing.T) {
 	engine, busy, _ := busyEngine(t)
 	w := letterWorld(t, engine, t.TempDir(), strings.Replace(letterRules, "  on_exhausted", "  rejected: pass\n  on_exhausted", 1))

@@ -152,11 +152,13 @@ const (
 	batchTime = 10 * time.Second // no further letter is begun after this long: whoever asks sees how far it is
 )
 
-// lettersDone is the result of one call. To handle all letters, the caller calls again with after: next, until that is empty.
+// lettersDone is the result of one call. To handle all letters, the caller calls again with after: next, until that is empty. Away says
+// why the call saw only the letters of this process's folder.
 type lettersDone struct {
 	Results []*deadletter.Result `json:"results"`
 	Counts  map[string]int       `json:"counts"`
 	Next    string               `json:"next,omitempty"`
+	Away    string               `json:"away,omitempty"`
 }
 
 // replayLetters replays those that are meant, the oldest first, one after the other.
@@ -197,7 +199,7 @@ func (a *App) eachLetter(ctx context.Context, query *lettersQuery, do func(*dead
 	if err != nil {
 		return letterAnswer(nil, err)
 	}
-	done := &lettersDone{Results: []*deadletter.Result{}, Counts: map[string]int{}, Next: page.Next}
+	done := &lettersDone{Results: []*deadletter.Result{}, Counts: map[string]int{}, Next: page.Next, Away: page.Away}
 	for i, l := range page.Letters {
 		if i > 0 && time.Since(began) > batchTime {
 			done.Next = page.Letters[i-1].ID
