@@ -261,6 +261,16 @@ func samePlaces(a, b []any) (same [][2]int) {
 	return same
 }
 
+// otherPlaces reports whether no place has another element in both than in the base.
+func otherPlaces(base, sent, cur []any) bool {
+	for k := range base {
+		if !alike(base[k], sent[k]) && !alike(base[k], cur[k]) {
+			return false
+		}
+	}
+	return true
+}
+
 func otherPlace(pair [2]int) bool { return pair[0] != pair[1] }
 
 func onlyPlaces(list []any) bool {
@@ -296,8 +306,12 @@ func leftmostLCS(a, b []any) (best [][2]int) {
 
 func (m *model) array(base, sent, cur []any) any {
 	toSent, toCur := canonicalLCS(base, sent), canonicalLCS(base, cur)
-	if n, same := len(base), samePlaces(base, sent); n == len(sent) && n == len(cur) && onlyPlaces(base) && n-len(same) <= 2*(n-len(toSent)) {
-		toSent, toCur = same, samePlaces(base, cur) // a row
+	if n := len(base); n == len(sent) && n == len(cur) && onlyPlaces(base) {
+		bySent, byCur := samePlaces(base, sent), samePlaces(base, cur)
+		replaced := !slices.ContainsFunc(toSent, otherPlace)
+		if replaced || n-len(bySent) <= 2*(n-len(toSent)) && otherPlaces(base, sent, cur) {
+			toSent, toCur = bySent, byCur // a row
+		}
 	}
 	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
 	both := func(i int) bool { return s.instead[i] >= 0 && c.instead[i] >= 0 }

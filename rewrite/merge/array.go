@@ -15,7 +15,8 @@ type edits struct {
 }
 
 // edits aligns the arrays. ok is false if that is over the limit. An array that is as long as ever, and in which only places tell elements
-// apart, is a row: if one element were moved there, those between its two places would be, too.
+// apart, is a row if the client has only replaced elements. It may also be one if the client has moved an element, or a window that slides:
+// by their places, the two sides must have changed different elements. Then a row loses nothing, and a move shifts no others.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
 	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
@@ -27,7 +28,7 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.cur, ok = r.Align(b, c)
 		ok = ok && fits
 	}
-	if ok && row && r.OnlyPlaces(e.sent.A) && e.sent.MayKeepPlaces() {
+	if ok && row && r.OnlyPlaces(e.sent.A) && (e.sent.KeepsPlaces() || e.sent.MayKeepPlaces() && e.changeOtherPlaces()) {
 		e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
 	}
 	if ok {
@@ -35,6 +36,16 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
 	}
 	return e, ok
+}
+
+// changeOtherPlaces reports whether no place has another element on both sides than in the base. All three arrays have the same length.
+func (e *edits) changeOtherPlaces() bool {
+	for k, was := range e.sent.A {
+		if !was.Equal(e.sent.B[k]) && !was.Equal(e.cur.B[k]) {
+			return false
+		}
+	}
+	return true
 }
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
