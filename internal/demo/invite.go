@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+
+	"optimist/internal/demo/app"
 )
 
 // chair is the document to try things on.
@@ -12,7 +14,9 @@ const chair = `{"name":"chair","price":20,"stock":10}`
 // invite puts a document there and prints what can be tried on it: two people read it, and both write it back whole.
 func (s *stage) invite(ctx context.Context) error {
 	doc := s.proxy + "/" + s.index + "/_doc/chair"
-	if _, err := send(ctx, http.MethodPut, s.engine+"/"+s.index+"/_doc/chair", chair); err != nil {
+	whole, cancel := app.Whole(ctx)
+	defer cancel()
+	if _, err := send(whole, http.MethodPut, s.engine+"/"+s.index+"/_doc/chair", chair); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, `optimist goes on serving at %s, in front of %s. Try it:

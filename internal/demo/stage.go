@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"optimist/internal/config"
 	"optimist/internal/demo/app"
@@ -130,13 +129,9 @@ func (s *stage) introduce(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long the engine may take to make or delete the index.
-const patience = 10 * time.Second
-
-// makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping. An interruption waits for
-// the answer: the engine may make the index all the same, even after a deletion that overtakes the request.
+// makeIndex makes an index of our own. Its documents aren't to be searched, so their fields need no mapping.
 func (s *stage) makeIndex(ctx context.Context) error {
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	whole, cancel := app.Whole(ctx)
 	defer cancel()
 	_, err := send(whole, http.MethodPut, s.engine+"/"+s.index,
 		`{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
@@ -145,7 +140,7 @@ func (s *stage) makeIndex(ctx context.Context) error {
 
 // deleteIndex deletes it, also when the demonstration was interrupted, and when nobody knows whether the engine has made it.
 func (s *stage) deleteIndex() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), app.Patience)
 	defer cancel()
 	_, err := send(ctx, http.MethodDelete, s.engine+"/"+s.index+"?ignore_unavailable=true", "")
 	return err

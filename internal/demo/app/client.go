@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"time"
 
 	"optimist/internal/roundtrip"
 )
@@ -113,7 +114,9 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 	case c.guard == ByMatch && rev.etag != "":
 		more = http.Header{"If-Match": {rev.etag}}
 	}
-	a, err := c.do(ctx, http.MethodPut, target, doc, more)
+	whole, cancel := Whole(ctx)
+	defer cancel()
+	a, err := c.do(whole, http.MethodPut, target, doc, more)
 	if err != nil {
 		return reply{}, err
 	}
@@ -126,6 +129,20 @@ func (c *client) send(ctx context.Context, doc []byte, rev revision) (reply, err
 		r.revision = revision{found: true, written: true, seqNo: n.SeqNo, term: n.Term, etag: a.Header.Get("ETag")}
 	}
 	return r, nil
+}
+
+// Patience is how long the answer to a request that changes something is waited for after an interruption.
+const Patience = 10 * time.Second
+
+// Whole returns the context of a request that changes something. An interruption waits for its answer, for Patience at most: the engine may
+// do what it is asked all the same, even after a deletion that overtakes the request.
+func Whole(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(Patience, cancel) })
+	return whole, func() {
+		stop()
+		cancel()
+	}
 }
 
 // do sends one request. An error means that there was no answer.
