@@ -285,7 +285,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		c.Missing(asker, name)
 		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
-	case !es.IsAnswer(err), es.IsBlocked(err):
+	case !es.IsAnswer(err), es.IsBlocked(err) && wasKnown(before):
 		f := &failure{c.now(), bound, err}
 		e.index.failure.Store(f)
 		if a.value, err = lastKnown(before, name, err); err != nil {
@@ -302,9 +302,11 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	return a.value, nil
 }
 
+func wasKnown(before *answer[Index]) bool { return before != nil && before.value.Name != "" }
+
 // lastKnown is what was known of the name before a question about it failed with err.
 func lastKnown(before *answer[Index], name string, err error) (Index, error) {
-	if before != nil && before.value.Name != "" {
+	if wasKnown(before) {
 		return before.value, nil
 	}
 	return Index{Index: es.Index{Name: name}}, unavailable(name, err)
