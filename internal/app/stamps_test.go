@@ -360,7 +360,12 @@ func TestAnUpdateShowsADocumentWithItsStamp(t *testing.T) {
 			t.Errorf("stored %s", got)
 		}
 	}
-	for target, body := range map[string]string{"/shop/_update/1?_source=a": `{"doc":{"a":9}}`, "/shop/_update/1?_source=true&filter_path=get": `{"doc":{"a":10}}`, "/shop/_update/1": `{"doc":{"a":11},"_source":["a"]}`} {
+	for _, part := range [][2]string{
+		{"/shop/_update/1?_source=a", `{"doc":{"a":9}}`}, {"/shop/_update/1?_source=true&filter_path=get", `{"doc":{"a":10}}`},
+		{"/shop/_update/1", `{"doc":{"a":11},"_source":["a"]}`}, {"/shop/_update/1?_source=true", `{"doc":{"a":12},"_source":["a"]}`},
+		{"/shop/_update/1?_source=true", `{"doc":{"a":13},"\u005fsource":["a"]}`},
+	} {
+		target, body := part[0], part[1]
 		if a := w.ask(w.proxied, "POST", target, body); a.Status != 200 || len(stamps(a.Body)) != 0 {
 			t.Errorf("%s: %d %s", target, a.Status, a.Body)
 		}

@@ -6,14 +6,13 @@ import (
 	"optimist/internal/jsontext"
 )
 
-// Member is the value that keys lead to from the top of the engine's JSON, nil where there is none. Nothing is copied. A key that is
-// written with an escape is like none that the engine uses.
+// Member is the value that keys lead to from the top of the engine's JSON, nil where there is none. Nothing is copied.
 func Member(body []byte, keys ...string) []byte {
 	for _, want := range keys {
 		var found []byte
 		s := jsontext.Scan(body)
 		for found == nil && s.IsObject() && s.Next() {
-			if string(s.Name()) == want {
+			if s.Named(want) {
 				found = s.Text()
 			}
 		}

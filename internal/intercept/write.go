@@ -113,11 +113,12 @@ func showsDocument(w *write.Request) bool {
 	if w.Op.Kind != api.Update && w.Op.Kind != api.Patch || watch.Partial(w.Op.Query) {
 		return false
 	}
-	if _, ok := uri.Param(w.Op.Query, "_source"); ok {
-		return true
+	if w.Op.Kind == api.Update {
+		_, all := patch.Shows(w.Op, w.Body)
+		return all
 	}
-	_, all := patch.Shows(w.Op, w.Body)
-	return w.Op.Kind == api.Update && all
+	_, asked := uri.Param(w.Op.Query, "_source")
+	return asked
 }
 
 // prepare makes r.write the write that the request is, for package write. reason says why it can't be guarded, and then it isn't

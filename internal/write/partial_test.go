@@ -148,14 +148,15 @@ func TestAPartThatChangesNothingIsTheEnginesNoop(t *testing.T) {
 // A client that is shown the document has that in hand, and not its own copy.
 func TestWhatAnUpdateShowsIsSeen(t *testing.T) {
 	for name, c := range map[string]struct{ query, body, save, want string }{
-		"all of it":             {"?_source=true", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
-		"all of it by the body": {"", `{"doc":{"l":[1,2]},"_source":true}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
-		"nothing":               {"?_source=false", `{"doc":{"l":[1,2]}}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
-		"all, by lists":         {"", `{"doc":{"l":[1,2]},"_source":{"includes":[],"excludes":[]}}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
-		"nothing, by the body":  {"?_source=true", `{"doc":{"l":[1,2]},"_source":false}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
-		"a part":                {"?_source=l", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
-		"a part, by the body":   {"", `{"doc":{"l":[1,2]},"_source":{"includes":["l"],"excludes":[]}}`, `{"l":[1,9,2],"x":0}`, "409"},
-		"what passes a filter":  {"?_source=true&filter_path=get._source.l,_seq_no,_primary_term,_version", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"all of it":                       {"?_source=true", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"all of it by the body":           {"", `{"doc":{"l":[1,2]},"_source":true}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
+		"nothing":                         {"?_source=false", `{"doc":{"l":[1,2]}}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"all, by lists":                   {"", `{"doc":{"l":[1,2]},"_source":{"includes":[],"excludes":[]}}`, `{"l":[1,2],"x":1}`, `{"l":[1,2],"x":1}`},
+		"nothing, by the body":            {"?_source=true", `{"doc":{"l":[1,2]},"_source":false}`, `{"l":[1,2],"x":7}`, `{"l":[1,9,2],"x":7}`},
+		"a part":                          {"?_source=l", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"a part, by the body":             {"", `{"doc":{"l":[1,2]},"_source":{"includes":["l"],"excludes":[]}}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"a part, by a key with an escape": {"?_source=true", `{"doc":{"l":[1,2]},"\u005fsource":["l"]}`, `{"l":[1,9,2],"x":0}`, "409"},
+		"what passes a filter":            {"?_source=true&filter_path=get._source.l,_seq_no,_primary_term,_version", `{"doc":{"l":[1,2]}}`, `{"l":[1,9,2],"x":0}`, "409"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
