@@ -52,8 +52,8 @@ func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es
 	return ix, nil
 }
 
-// note compares an index with what was known of its name. The engine accepts old numbers in an index that was made anew. That settles
-// a suspicion that is open since the mark.
+// note compares an index with what was known of its name: the engine accepts old numbers in an index that was made anew. The comparison
+// settles a suspicion that is open since the mark.
 func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) {
 	key, is := nameKey{ix.Name, asker.Realm}, incarnation{ix.Name, ix.UUID}
 	before, found := c.uuids.Peek(key)

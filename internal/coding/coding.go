@@ -100,6 +100,7 @@ func (z *reader) open(data []byte) error {
 // leave gives z back, without the data.
 func (z *reader) leave() {
 	z.data.Reset(nil)
+	z.Header = gzip.Header{}
 	readers.Put(z)
 }
 
