@@ -50,6 +50,7 @@ type modelBase struct {
 	kind    Kind
 	reason  Reason
 	several bool
+	arrived int // the order when the write that took it came
 }
 
 func newModel() *model {
@@ -164,6 +165,7 @@ func (m *model) take(k viewcache.Key, sent string) (modelBase, bool) {
 	if b.kind != KindNone || k.Session.IsNamed() {
 		e.flights = append(e.flights, !b.view && (b.kind == KindRead || b.kind == KindAbsent))
 	}
+	b.arrived = m.order
 	return b, true
 }
 
@@ -301,6 +303,10 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 	}
 	if since < m.dropped[k.Ref.Index] {
 		m.lose(e, ReasonIndex)
+		return
+	}
+	if k.Session.IsNamed() && min(e.newestRead, e.newestView) > b.arrived { // its client has read and written since: it gave the write up
+		m.lose(e, ReasonEvicted)
 		return
 	}
 	m.order++

@@ -349,6 +349,20 @@ func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
 	}
 }
 
+// The write that was given up comes to the engine after the client has found no document, and has deleted it to be sure. The client's next
+// document is a new one: counted from the late write, it would take away what others have merged into that.
+func TestAWriteThatItsClientGaveUpIsNoViewAfterADelete(t *testing.T) {
+	s, _ := newTest(t)
+	late := take(t, s, one, `{"l":[1]}`)
+	want(t, late, KindNone, -1)
+	s.ReadAbsent(one, ref, s.Epoch())
+	next, _ := s.Take(ended(), one, ref, nil)
+	want(t, next, KindAbsent, -1)
+	next.Delete()
+	late.Commit(Ack{Stored: rev(7, `{"l":[1]}`), Sent: []byte(`{"l":[1]}`)})
+	want(t, take(t, s, one, `{"l":[2]}`), KindAbsent, -1)
+}
+
 // What the client has in hand stays, too, if a later write of its own has it reserved, and fails.
 func TestALateAnswerLeavesANamedSessionWhatItsNextWriteGivesBack(t *testing.T) {
 	s, late := newGivenUp(t)
