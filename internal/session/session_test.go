@@ -350,7 +350,7 @@ func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
 }
 
 // The write that was given up comes to the engine after the client has found no document, and has deleted it to be sure. The client's next
-// document is a new one: counted from the late write, it would take away what others have merged into that.
+// document is a new one: counted from the late write, it would take away what that one has stored.
 func TestAWriteThatItsClientGaveUpIsNoViewAfterADelete(t *testing.T) {
 	s, _ := newTest(t)
 	late := take(t, s, one, `{"l":[1]}`)
