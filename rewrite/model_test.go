@@ -261,14 +261,14 @@ func samePlaces(a, b []any) (same [][2]int) {
 	return same
 }
 
-// otherPlaces reports whether no place has another element in both than in the base.
-func otherPlaces(base, sent, cur []any) bool {
+// clashByPlace reports whether some place has one new element in sent, and another one in cur.
+func clashByPlace(base, sent, cur []any) bool {
 	for k := range base {
-		if !alike(base[k], sent[k]) && !alike(base[k], cur[k]) {
-			return false
+		if !alike(base[k], sent[k]) && !alike(base[k], cur[k]) && !alike(sent[k], cur[k]) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func otherPlace(pair [2]int) bool { return pair[0] != pair[1] }
@@ -309,7 +309,7 @@ func (m *model) array(base, sent, cur []any) any {
 	if n := len(base); n == len(sent) && n == len(cur) && onlyPlaces(base) {
 		bySent, byCur := samePlaces(base, sent), samePlaces(base, cur)
 		replaced := !slices.ContainsFunc(toSent, otherPlace)
-		if replaced || n-len(bySent) <= 2*(n-len(toSent)) && otherPlaces(base, sent, cur) {
+		if replaced || n-len(bySent) <= 2*(n-len(toSent)) && !clashByPlace(base, sent, cur) {
 			toSent, toCur = bySent, byCur // a row
 		}
 	}

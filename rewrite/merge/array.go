@@ -16,7 +16,7 @@ type edits struct {
 
 // edits aligns the arrays. ok is false if that is over the limit. An array that is as long as ever, and in which only places tell elements
 // apart, is a row if the client has only replaced elements. It may also be one if the client has moved an element, or a window that slides:
-// by their places, the two sides must have changed different elements. Then a row loses nothing, and a move shifts no others.
+// no place may have one new element on the one side, and another one on the other. Then a row loses nothing, and a move shifts no others.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
 	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
@@ -28,7 +28,7 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.cur, ok = r.Align(b, c)
 		ok = ok && fits
 	}
-	if ok && row && r.OnlyPlaces(e.sent.A) && (e.sent.KeepsPlaces() || e.sent.MayKeepPlaces() && e.changeOtherPlaces()) {
+	if ok && row && r.OnlyPlaces(e.sent.A) && (e.sent.KeepsPlaces() || e.sent.MayKeepPlaces() && !e.clashByPlace()) {
 		e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
 	}
 	if ok {
@@ -38,14 +38,15 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	return e, ok
 }
 
-// changeOtherPlaces reports whether no place has another element on both sides than in the base. All three arrays have the same length.
-func (e *edits) changeOtherPlaces() bool {
+// clashByPlace reports whether some place has one new element on the one side, and another one on the other. All three arrays have the same
+// length.
+func (e *edits) clashByPlace() bool {
 	for k, was := range e.sent.A {
-		if !was.Equal(e.sent.B[k]) && !was.Equal(e.cur.B[k]) {
-			return false
+		if s, c := e.sent.B[k], e.cur.B[k]; !was.Equal(s) && !was.Equal(c) && !s.Equal(c) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
