@@ -110,15 +110,17 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 
 // showsDocument reports whether a write asks for the whole document in its answer.
 func showsDocument(w *write.Request) bool {
-	if w.Op.Kind != api.Update && w.Op.Kind != api.Patch || watch.Partial(w.Op.Query) {
+	switch {
+	case watch.Partial(w.Op.Query):
 		return false
-	}
-	if w.Op.Kind == api.Update {
+	case w.Op.Kind == api.Update:
 		_, all := patch.Shows(w.Op, w.Body)
 		return all
+	case w.Op.Kind == api.Patch:
+		_, asked := uri.Param(w.Op.Query, "_source")
+		return asked
 	}
-	_, asked := uri.Param(w.Op.Query, "_source")
-	return asked
+	return false
 }
 
 // prepare makes r.write the write that the request is, for package write. reason says why it can't be guarded, and then it isn't

@@ -14,9 +14,11 @@ type edits struct {
 	dropCur       []int32 // 1 for an element of current that is left out: the client has removed it, and others have moved it
 }
 
-// edits aligns the arrays. ok is false if that is over the limit. An array that is as long as ever, and in which only places tell elements
-// apart, is a row if the client has only replaced elements. It may also be one if the client has moved an element, or a window that slides:
-// no place may have one new element on the one side, and another one on the other. Then a row loses nothing, and a move shifts no others.
+// edits aligns the arrays. ok is false if that is over the limit.
+//
+// An array that is as long as ever, and in which only places tell elements apart, is a row if the client has only replaced elements. It is
+// one, too, if the client has moved an element: else that would shift others. But a window that slides looks like a move. If two windows
+// slide, they mostly clash at some place, and lists that clash are no rows: they keep what both sides have put in.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
 	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
