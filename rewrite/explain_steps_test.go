@@ -11,7 +11,6 @@ type fixed bool
 
 func (f fixed) Holds(*Inputs) (bool, error) { return bool(f), nil }
 func (fixed) ReadsCurrent() bool            { return false }
-func (fixed) ReadsBase() bool               { return false }
 func (fixed) ReadsCandidate() bool          { return false }
 
 type failing struct{ fixed }

@@ -12,10 +12,10 @@ import (
 
 // a condition for tests.
 type condition struct {
-	holds         bool
-	err           error
-	current, base bool
-	asked         *int
+	holds   bool
+	err     error
+	current bool
+	asked   *int
 }
 
 func (c condition) Holds(*Inputs) (bool, error) {
@@ -25,7 +25,6 @@ func (c condition) Holds(*Inputs) (bool, error) {
 	return c.holds, c.err
 }
 func (c condition) ReadsCurrent() bool   { return c.current }
-func (c condition) ReadsBase() bool      { return c.base }
 func (c condition) ReadsCandidate() bool { return false }
 
 func literal(json string) Value { return Value{Literal: []byte(json)} }
@@ -43,12 +42,12 @@ func TestConditionsDecideAboutTheirStepOnly(t *testing.T) {
 	tr := mustTransformer(t, Limits{},
 		Step{Action: OpAdd, Path: "/a", Value: literal("1"), When: condition{holds: false}},
 		Step{Action: OpAdd, Path: "/b", Value: literal("2"), When: condition{holds: true, current: true}},
-		Step{Action: OpAdd, Path: "/c", Value: literal("3"), When: condition{base: true}})
+		Step{Action: OpAdd, Path: "/c", Value: literal("3"), When: condition{}})
 	if got, err := tr.Apply([]byte(`{}`), &Inputs{}); err != nil || string(got) != `{"b":2}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if !tr.ReadsCurrent() || !tr.ReadsBase() || tr.Repeatable() {
-		t.Errorf("reads current: %v, base: %v, repeatable: %v", tr.ReadsCurrent(), tr.ReadsBase(), tr.Repeatable())
+	if !tr.ReadsCurrent() || tr.Repeatable() {
+		t.Errorf("reads current: %v, repeatable: %v", tr.ReadsCurrent(), tr.Repeatable())
 	}
 }
 

@@ -40,7 +40,6 @@ type Program struct {
 	source      string
 	program     cel.Program
 	readCurrent bool
-	readBase    bool
 	readResult  bool
 	unasked     string
 }
@@ -75,7 +74,6 @@ func Compile(expr string) (*Program, error) {
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.IdentKind {
 			p.readCurrent = p.readCurrent || e.AsIdent() == "current"
-			p.readBase = p.readBase || e.AsIdent() == "base"
 			p.readResult = p.readResult || e.AsIdent() == "candidate"
 		}
 	}))
@@ -128,9 +126,6 @@ func (p *Program) Holds(in *edit.Inputs) (bool, error) {
 
 // ReadsCurrent reports whether the expression refers to the stored document.
 func (p *Program) ReadsCurrent() bool { return p.readCurrent }
-
-// ReadsBase reports whether the expression refers to the document as the client saw it.
-func (p *Program) ReadsBase() bool { return p.readBase }
 
 // ReadsCandidate reports whether the expression refers to what would be stored so far.
 func (p *Program) ReadsCandidate() bool { return p.readResult }

@@ -215,7 +215,7 @@ func TestTheCandidateIsWhatTheStepsBeforeMadeOfTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !when.ReadsCandidate() || when.ReadsCurrent() || when.ReadsBase() {
+	if !when.ReadsCandidate() || when.ReadsCurrent() {
 		t.Error("what it reads is told wrongly")
 	}
 	steps := []edit.Step{

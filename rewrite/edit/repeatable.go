@@ -39,11 +39,6 @@ func (s *step) readsCurrent() bool {
 	return s.Value.Source == FromCurrent || s.When != nil && s.When.ReadsCurrent()
 }
 
-// readsBase reports whether the step refers to the document as the client saw it.
-func (s *step) readsBase() bool {
-	return s.Value.Source == FromBase || s.When != nil && s.When.ReadsBase()
-}
-
 // readsChanging reports whether the step does something else the second time, when the stored document and what comes of it are others.
 func (s *step) readsChanging() bool {
 	return s.readsCurrent() || s.When != nil && s.When.ReadsCandidate()

@@ -68,7 +68,6 @@ type Step struct {
 type Condition interface {
 	Holds(in *Inputs) (bool, error)
 	ReadsCurrent() bool   // the result depends on Inputs.Current
-	ReadsBase() bool      // the result depends on Inputs.Base
 	ReadsCandidate() bool // the result depends on Inputs.Candidate
 }
 
@@ -95,10 +94,10 @@ type Inputs struct {
 
 // A Transformer is the compiled form of steps. It doesn't change, and may be used by several goroutines at once.
 type Transformer struct {
-	steps                               []step
-	sets                                [][]string // the paths of what is set, whatever document is given
-	limits                              tree.Limits
-	readsCurrent, readsBase, repeatable bool
+	steps                    []step
+	sets                     [][]string // the paths of what is set, whatever document is given
+	limits                   tree.Limits
+	readsCurrent, repeatable bool
 }
 
 // NewTransformer checks and compiles steps. It keeps no reference to them but for their conditions.
@@ -119,7 +118,6 @@ func NewTransformer(steps []Step, l tree.Limits) (*Transformer, error) {
 			t.sets = append(t.sets, t.steps[i].path)
 		}
 		t.readsCurrent = t.readsCurrent || t.steps[i].readsCurrent()
-		t.readsBase = t.readsBase || t.steps[i].readsBase()
 	}
 	t.repeatable = repeatable(t.steps)
 	return t, nil
@@ -210,9 +208,6 @@ func (t *Transformer) Explain(candidate []byte, in *Inputs) ([]byte, []StepResul
 
 // ReadsCurrent reports whether a value or a condition refers to the stored document.
 func (t *Transformer) ReadsCurrent() bool { return t.readsCurrent }
-
-// ReadsBase reports whether a value or a condition refers to the document as the client saw it.
-func (t *Transformer) ReadsBase() bool { return t.readsBase }
 
 // Sets reports whether a step sets the value at a JSON Pointer, or one around it, whatever document it is given.
 func (t *Transformer) Sets(path string) bool {
