@@ -192,7 +192,7 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 		if w.node = res.Node; whole {
 			w.res.alone(&w.said)
 		} else {
-			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errShort}
+			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: errShort}
 		}
 	}
 	g.mu.Lock()

@@ -58,7 +58,7 @@ func (s Sender) SendJoined(ctx context.Context, r *upstream.Request) (*upstream.
 	r.Timeout = answerTimeout
 	res, err := s.Up.Do(ctx, r)
 	if err == nil && res.Status/100 == 2 && !ack.Is(res, r) {
-		err = &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Status: res.Status, Err: errNoAcknowledgement}
+		err = &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: errNoAcknowledgement}
 		res.Release()
 	}
 	return Received(res, err)

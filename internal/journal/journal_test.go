@@ -143,27 +143,25 @@ func TestACreateIsNotedOnlyForWhoMayMakeTheDocument(t *testing.T) {
 
 // TestWhatIsNotAppliedIsStoredAtOnce: another process may roll back.
 func TestWhatIsNotAppliedIsStoredAtOnce(t *testing.T) {
-	for _, guard := range []doc.Numbers{{}, numbers(7)} {
-		for _, try := range []struct {
-			status  int
-			err     error
-			certain bool
-			want    string
-		}{
-			{200, nil, true, "applied "}, {201, nil, true, "applied "}, {400, nil, true, "failed "}, {401, nil, false, "failed "},
-			{403, nil, true, "failed "}, {404, nil, true, "failed "}, {409, nil, true, "failed "}, {409, nil, false, ""},
-			{429, nil, true, "failed "}, {500, nil, true, ""}, {503, nil, true, ""},
-			{0, upstream.ErrNotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
-		} {
-			p := &page{}
-			n := &Noted{Journal: p, At: undo.Place{Page: 1}, Search: entry(p).Search, Guard: guard, Certain: try.certain}
-			var res *upstream.Response
-			if try.err == nil {
-				res = enginetest.Response(try.status, `{"result":"updated"}`)
-			}
-			if n.Answered(t.Context(), res, try.err); p.said != try.want {
-				t.Errorf("%d, %v, certain %v, guard %v: %q; want %q", try.status, try.err, try.certain, guard, p.said, try.want)
-			}
+	for _, try := range []struct {
+		status  int
+		err     error
+		certain bool
+		want    string
+	}{
+		{200, nil, true, "applied "}, {201, nil, true, "applied "}, {400, nil, true, "failed "}, {401, nil, false, "failed "},
+		{403, nil, true, "failed "}, {404, nil, true, "failed "}, {409, nil, true, "failed "}, {409, nil, false, ""},
+		{429, nil, true, "failed "}, {500, nil, true, ""}, {503, nil, true, ""},
+		{0, upstream.ErrNotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
+	} {
+		p := &page{}
+		n := &Noted{Journal: p, At: undo.Place{Page: 1}, Search: entry(p).Search, Certain: try.certain}
+		var res *upstream.Response
+		if try.err == nil {
+			res = enginetest.Response(try.status, `{"result":"updated"}`)
+		}
+		if n.Answered(t.Context(), res, try.err); p.said != try.want {
+			t.Errorf("%d, %v, certain %v: %q; want %q", try.status, try.err, try.certain, p.said, try.want)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"optimist/internal/ack"
 	"optimist/internal/base"
 	"optimist/internal/delivery"
-	"optimist/internal/doc"
 	"optimist/internal/undo"
 	"optimist/internal/upstream"
 )
@@ -18,8 +17,7 @@ type Noted struct {
 	Journal Journal    // nil: there is none
 	At      undo.Place // zero: the write wasn't noted
 	*base.Search
-	Guard   doc.Numbers // the revision whose place the write may take; zero: none
-	Certain bool        // no try was applied of which the engine's answer is a conflict
+	Certain bool // no try was applied of which the engine's answer is a conflict
 }
 
 // Answered tells the journal what became of the write. Of an unknown outcome there is nothing to tell.

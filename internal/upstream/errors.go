@@ -75,8 +75,6 @@ type Error struct {
 	Class Class
 	// Sent says that at least one byte of the request was written.
 	Sent bool
-	// Status is the answer's status if its head came (Broken, TooLarge, sometimes Cancelled), else 0.
-	Status int
 	// Err is the reason.
 	Err error
 }

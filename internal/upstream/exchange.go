@@ -315,10 +315,7 @@ var errHungUp = errors.New("the node closed the connection without an answer")
 
 // failure is the error of an exchange that broke on c. It ends the writer first.
 func (x *Exchange) failure(c *conn, class Class, err error) *Error {
-	e := &Error{Node: c.node.url, Class: class, Err: err, Status: 0}
-	if class == Broken || class == TooLarge {
-		e.Status = x.head.Status
-	}
+	e := &Error{Node: c.node.url, Class: class, Err: err}
 	if x.w != nil {
 		x.w.end()
 		x.sent = x.w.sent
