@@ -30,9 +30,6 @@ type Policy struct {
 	MaxInterval time.Duration
 }
 
-// Default is what a rule that says nothing gets.
-var Default = Policy{MaxAttempts: 20, MaxElapsed: 10 * time.Second, BaseInterval: 2 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
-
 // ExhaustedError reports that every attempt allowed ended in a conflict. Nothing was written.
 type ExhaustedError struct {
 	Attempts int

@@ -224,7 +224,7 @@ func (r *lettersRun) each(ids []string) func(p *process) error {
 			if r.action == "_delete" {
 				one, err = r.deleteOne(p, id, path)
 			} else {
-				_, err = r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one)
+				err = r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one)
 			}
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ func (r *lettersRun) each(ids []string) func(p *process) error {
 
 // deleteOne deletes a letter. The letter may be gone, or be replayed at the same time: that concerns no other letter.
 func (r *lettersRun) deleteOne(p *process, id, path string) (*deadletter.Result, error) {
-	_, err := r.ask(p, http.MethodDelete, path, nil, &struct{}{})
+	err := r.ask(p, http.MethodDelete, path, nil, &struct{}{})
 	var refused *adminError
 	switch {
 	case err == nil:
@@ -263,7 +263,7 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 				Results    []*deadletter.Result
 				Next, Away string
 			}
-			if _, err := r.ask(p, http.MethodPost, lettersPath+"/"+r.action, r.asked, &page); err != nil {
+			if err := r.ask(p, http.MethodPost, lettersPath+"/"+r.action, r.asked, &page); err != nil {
 				return err
 			}
 			for _, one := range page.Results {
@@ -287,7 +287,7 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 func (r *lettersRun) again(p *process, busy []*deadletter.Result) error {
 	for _, one := range busy {
 		if path, err := letterPath(r.command, one.ID); err == nil && r.action == "_replay" {
-			if _, err := r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one); err != nil {
+			if err := r.ask(p, http.MethodPost, path+"/"+r.action, r.asked, one); err != nil {
 				return err
 			}
 		}
@@ -299,13 +299,14 @@ func (r *lettersRun) again(p *process, busy []*deadletter.Result) error {
 // patience is how long one call may take: a letter that is under way is finished.
 const patience = 5 * time.Minute
 
-func (r *lettersRun) ask(p *process, method, path string, body any, into any) ([]byte, error) {
+func (r *lettersRun) ask(p *process, method, path string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	client := &adminClient{command: r.command, where: r.where, authorization: r.authorization, timeout: patience}
-	return client.do(p.ctx, method, path, text, into)
+	_, err = client.do(p.ctx, method, path, text, into)
+	return err
 }
 
 // count counts a result, and prints one that leaves the letter.

@@ -114,7 +114,7 @@ func mapperError(reason string) *Error {
 }
 
 func (m *mapping) keep(n *node) {
-	v := appendCompact(nil, n)
+	v := compact(n)
 	for i := range m.top {
 		if m.top[i].name == n.name {
 			m.top[i].value = v
@@ -187,7 +187,7 @@ func (m *mapping) mergeField(f *field, def *node, path string) *Error {
 				f.dynamic = kid.text()
 			}
 			f.skip = f.skip || kid.name == "enabled" && kid.text() == "false"
-			f.rest = append(f.rest, raw{kid.name, appendCompact(nil, kid)})
+			f.rest = append(f.rest, raw{kid.name, compact(kid)})
 		}
 	}
 	return nil

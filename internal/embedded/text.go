@@ -90,8 +90,8 @@ func appendDouble(dst, raw []byte) []byte {
 	return append(dst, mantissa+"E"+sign+strings.TrimLeft(exponent[1:], "0")...)
 }
 
-// appendCompact appends a value without white space between its parts.
-func appendCompact(dst []byte, n *node) []byte { return appendValue(dst, n, "") }
+// compact is a value without white space between its parts.
+func compact(n *node) []byte { return appendValue(nil, n, "") }
 
 // rewritten returns a document in the form in which the engine writes it after parsing. Bytes that aren't JSON stay as they are.
 func rewritten(source []byte) []byte {
@@ -99,7 +99,7 @@ func rewritten(source []byte) []byte {
 	if err != nil {
 		return source
 	}
-	return appendCompact(nil, n)
+	return compact(n)
 }
 
 // appendValue appends a value. If line is empty, the value is compact. Else it is as ?pretty shows it, and line is a line break and the

@@ -179,7 +179,7 @@ func (e *Engine) updateOnce(x *index, u *update) (outcome, string, *Error) {
 		if u.script != nil {
 			return outcome{}, "", errNoScripts(u.script)
 		}
-		w.act, w.source = actCreate, appendCompact(nil, first)
+		w.act, w.source = actCreate, compact(first)
 		o, err := e.store(x, &w)
 		return o, "created", err
 	}

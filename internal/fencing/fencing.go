@@ -15,7 +15,7 @@ import (
 
 // Where a write carries its tokens. All of them are taken out before the write goes to the engine.
 const (
-	Field  = "Optimist-Lock-Token" // of the request, also for all items of a bulk
+	Field  = "optimist-lock-token" // of the request, also for all items of a bulk; in lower case, for wire.EqualFold
 	Param  = "lock_token"          // of the request's query, likewise
 	Member = "lock_token"          // of an item's action in a bulk, for that item: a number, or a string as in Field
 )
@@ -75,7 +75,7 @@ func inOrder(t Tokens) Tokens {
 // Read gives the tokens in a request's fields and in its query. The error is ErrBad. A request without any costs no memory.
 func Read(fields []wire.Field, query []byte) (t Tokens, err error) {
 	for i := range fields {
-		if !wire.EqualFold(fields[i].Name, fieldName) {
+		if !wire.EqualFold(fields[i].Name, Field) {
 			continue
 		}
 		if t, err = t.With(fields[i].Value); err != nil {
@@ -92,5 +92,3 @@ func Read(fields []wire.Field, query []byte) (t Tokens, err error) {
 	}
 	return t.With(value)
 }
-
-const fieldName = "optimist-lock-token" // as wire.EqualFold takes it
