@@ -72,14 +72,15 @@ type bulkSite struct {
 	used  int // numbers given to bulks so far
 }
 
-// bulkSide is a way to the engine. It has an index of its own.
+// bulkSide is a way to the engine. It has indices of its own.
 type bulkSide struct {
-	url, index string
-	process    *process // nil: there is none between client and engine
-	guards     bool     // it is optimist
-	client     *http.Client
-	took       []float64 // ms
-	spent      []float64 // processor time of the process, in µs an item
+	url     string
+	number  int
+	process *process // nil: there is none between client and engine
+	guards  bool     // it is optimist
+	client  *http.Client
+	took    []float64 // ms
+	spent   []float64 // processor time of the process, in µs an item
 }
 
 func openBulkSite(ctx context.Context, kind, dir, also string) (s *bulkSite, err error) {
@@ -123,11 +124,9 @@ func openBulkSite(ctx context.Context, kind, dir, also string) (s *bulkSite, err
 	}
 	for i := range s.sides {
 		x := &s.sides[i]
-		x.client, x.index = newClient(1), fmt.Sprintf("bulks-%d", i)
-		status, err := send(ctx, http.DefaultClient, http.MethodPut, url+"/"+x.index,
-			`{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1},"mappings":{"dynamic":false}}`)
-		if err != nil || status != http.StatusOK {
-			return nil, fmt.Errorf("making the index: status %d, %w", status, err)
+		x.client, x.number = newClient(1), i
+		if err := x.makeIndices(ctx, url); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -146,11 +145,31 @@ func runEngine(ctx context.Context, kind string) (url, title string, stop func()
 	if !known {
 		return "", "", nil, fmt.Errorf("no engine is called %q", kind)
 	}
-	e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"})
+	e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "2g"})
 	if err != nil {
 		return "", "", nil, err
 	}
 	return e.URL, k.Title(), func() { _ = e.Stop() }, nil // what a benchmark leaves in a temporary folder is no failure of it
+}
+
+// makeIndices makes the side's indices straight at the engine.
+func (x *bulkSide) makeIndices(ctx context.Context, engineURL string) error {
+	for indexed, mappings := range map[bool]string{false: `,"mappings":{"dynamic":false}`, true: ""} {
+		status, err := send(ctx, http.DefaultClient, http.MethodPut, engineURL+"/"+x.index(indexed),
+			`{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1}`+mappings+`}`)
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("making the index: status %d, %w", status, err)
+		}
+	}
+	return nil
+}
+
+// index is the name of one of the side's indices: the one whose fields are indexed, as the engine guesses them, or the one without fields.
+func (x *bulkSide) index(indexed bool) string {
+	if indexed {
+		return fmt.Sprintf("indexed-%d", x.number)
+	}
+	return fmt.Sprintf("bulks-%d", x.number)
 }
 
 // bulkWay is a kind of bulk.
@@ -160,6 +179,8 @@ type bulkWay struct {
 	text func(n int) string
 	// read says that the client names its session, and has read every document by an _mget before. All items are guarded then.
 	read bool
+	// indexed says that the engine indexes the fields of the documents.
+	indexed bool
 	// outcome is what optimist says of such a bulk.
 	outcome string
 	items   int
@@ -177,27 +198,51 @@ func bulkWays(items int) []bulkWay {
 	}
 	const passed = "passed;"
 	guarded := fmt.Sprintf("guarded;items=%d;guarded=%[1]d", items)
+	orders := func(lines int) func(int) string {
+		return of(func(b *strings.Builder, n, i int) {
+			fmt.Fprintf(b, "{\"index\":{\"_id\":\"g-%d\"}}\n%s\n", i, order(n, i, lines))
+		})
+	}
 	return []bulkWay{
 		{"new documents by create", of(func(b *strings.Builder, n, i int) {
 			fmt.Fprintf(b, "{\"create\":{\"_id\":\"c-%d-%d\"}}\n%s\n", n, i, created)
-		}), false, passed, items},
+		}), false, false, passed, items},
 		{"new documents without ids", of(func(b *strings.Builder, _, _ int) {
 			b.WriteString("{\"index\":{}}\n" + created + "\n")
-		}), false, passed, items},
+		}), false, false, passed, items},
 		{"documents that weren't read", of(func(b *strings.Builder, n, i int) {
 			fmt.Fprintf(b, "{\"index\":{\"_id\":\"b-%d\"}}\n%s\n", i, changed(n))
-		}), false, passed, items},
+		}), false, false, passed, items},
 		{"guarded: documents that were read", of(func(b *strings.Builder, n, i int) {
 			fmt.Fprintf(b, "{\"index\":{\"_id\":\"g-%d\"}}\n%s\n", i, changed(n))
-		}), true, guarded, items},
+		}), true, false, guarded, items},
 		{"guarded: parts of them", of(func(b *strings.Builder, n, i int) {
 			fmt.Fprintf(b, "{\"update\":{\"_id\":\"g-%d\"}}\n{\"doc\":{\"stock\":%d}}\n", i, n)
-		}), true, guarded, items},
+		}), true, false, guarded, items},
+		{"guarded: orders of 1 KB, indexed", orders(7), true, true, guarded, items},
+		{"guarded: orders of 2 KB, indexed", orders(16), true, true, guarded, items},
 	}
 }
 
 // changed is the document as it is after the nth change.
 func changed(n int) string { return strings.Replace(created, "10", strconv.Itoa(n+100), 1) }
+
+// order is a document as shops have them, with so many lines, as it is after the nth change.
+func order(n, i, lines int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"customer":{"name":"Customer number %d","mail":"customer%[1]d@example.org","city":"Somewhere"},"status":"open",`+
+		`"total":%d.50,"updated_at":"2026-11-%02dT10:00:%02dZ","notes":"what people write into a field, which the engine takes apart",`+
+		`"lines":[`, i, n, 1+n%28, n%60)
+	for k := range lines {
+		if k > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"sku":"SKU-%d-%d","title":"An article whose name is some words long, number %[2]d","quantity":%d,"price":%d.99}`,
+			i, k, 1+k, 10+k)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
 
 // compare measures one kind of bulk, and prints its row. The first fifth of the pairs warms up.
 func (s *bulkSite) compare(ctx context.Context, w io.Writer, way bulkWay, pairs int) error {
@@ -238,7 +283,7 @@ func (s *bulkSite) measure(ctx context.Context, x *bulkSide, way *bulkWay, count
 		return err
 	}
 	began := time.Now()
-	a, head, err := x.send(ctx, "_bulk", text, way.read)
+	a, head, err := x.send(ctx, way, "_bulk", text)
 	took := time.Since(began)
 	if err != nil {
 		return err
@@ -270,7 +315,7 @@ func (x *bulkSide) read(ctx context.Context, way *bulkWay) error {
 	if err != nil {
 		return err
 	}
-	a, _, err := x.send(ctx, "_mget", string(want), true)
+	a, _, err := x.send(ctx, way, "_mget", string(want))
 	if err != nil || !bytes.Contains(a, []byte(`"found":false`)) {
 		return err
 	}
@@ -278,20 +323,20 @@ func (x *bulkSide) read(ctx context.Context, way *bulkWay) error {
 	for _, id := range ids {
 		fmt.Fprintf(&b, "{\"index\":{\"_id\":%q}}\n%s\n", id, created)
 	}
-	if _, _, err = x.send(ctx, "_bulk", b.String(), true); err == nil {
-		_, _, err = x.send(ctx, "_mget", string(want), true)
+	if _, _, err = x.send(ctx, way, "_bulk", b.String()); err == nil {
+		_, _, err = x.send(ctx, way, "_mget", string(want))
 	}
 	return err
 }
 
 // send does one request of the client's.
-func (x *bulkSide) send(ctx context.Context, what, body string, named bool) ([]byte, http.Header, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url+"/"+x.index+"/"+what, strings.NewReader(body))
+func (x *bulkSide) send(ctx context.Context, way *bulkWay, what, body string) ([]byte, http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url+"/"+x.index(way.indexed)+"/"+what, strings.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if named {
+	if way.read {
 		req.Header.Set("Optimist-Session", "bench")
 	}
 	res, err := x.client.Do(req)
