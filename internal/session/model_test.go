@@ -246,8 +246,11 @@ func (m *model) endPending(e *modelEntry, b modelBase, k viewcache.Key) bool {
 }
 
 func (m *model) release(k viewcache.Key, b modelBase, since int) {
+	if b.kind == KindNone && !k.Session.IsNamed() {
+		return // nothing is given back, so nothing is looked at
+	}
 	e := m.entry(k)
-	if !m.endPending(e, b, k) || b.kind == KindNone || b.kind == KindLost {
+	if m.endPending(e, b, k); b.kind == KindNone || b.kind == KindLost {
 		return
 	}
 	if since < m.dropped[k.Ref.Index] {
