@@ -18,6 +18,7 @@ type claim struct {
 	since   Epoch
 
 	arrived uint64 // the shard's order when the write came, before it waited for its base
+	came    int64  // the time at that moment
 	takenAt uint64 // the shard's order when the base was taken
 
 	// took is where the base comes from; TakeNothing also stands for a recollection. Only TakeRead and TakeView reserve something. TakeSent

@@ -66,7 +66,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	b := Base{claim: claim{store: s, sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	b.claim.arrived = sh.Order
+	b.claim.arrived, b.claim.came = sh.Order, sh.clock()
 	sh.startPending(&b.claim)
 	return b
 }

@@ -68,10 +68,11 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 
 // saw makes v, which the write has left, the session's view, and returns it. In a named session, what the client has in hand stays if it
 // had given the write up before the answer came. That is so if it has read and written since the write came, or has written something
-// newer.
+// newer. If the write was under way for longer than views are kept, that may have been forgotten, and the client counts as one that has.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	wroteNewer := e.View.Set && viewcache.Newer(e.View.Numbers, v.Numbers)
-	if e.Key.Session.IsNamed() && (wroteNewer || min(e.NewestRead, e.NewestView) > c.arrived) {
+	forgotten := v.At-c.came >= int64(c.store.o.MaxAge)
+	if e.Key.Session.IsNamed() && (wroteNewer || forgotten || min(e.NewestRead, e.NewestView) > c.arrived) {
 		sh.emptied(e, false)
 		return v
 	}

@@ -51,6 +51,7 @@ type modelBase struct {
 	reason  Reason
 	several bool
 	arrived int // the order when the write that took it came
+	came    time.Duration
 }
 
 func newModel() *model {
@@ -165,7 +166,7 @@ func (m *model) take(k viewcache.Key, sent string) (modelBase, bool) {
 	if b.kind != KindNone || k.Session.IsNamed() {
 		e.flights = append(e.flights, !b.view && (b.kind == KindRead || b.kind == KindAbsent))
 	}
-	b.arrived = m.order
+	b.arrived, b.came = m.order, m.now
 	return b, true
 }
 
@@ -308,7 +309,8 @@ func (m *model) commit(k viewcache.Key, b modelBase, since int, n int64, stored,
 		m.lose(e, ReasonIndex)
 		return
 	}
-	if k.Session.IsNamed() && min(e.newestRead, e.newestView) > b.arrived { // its client has read and written since: it gave the write up
+	// Its client has read and written since, or may have: it gave the write up.
+	if k.Session.IsNamed() && (min(e.newestRead, e.newestView) > b.arrived || m.now-b.came >= maxAge) {
 		m.lose(e, ReasonEvicted)
 		return
 	}

@@ -35,6 +35,7 @@ type selection struct {
 	attempt      *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
 	lookedBefore bool            // the write has looked for a base before
 	arrived      uint64          // the order of the newest read when it first did
+	came         int64           // the time at that moment
 	now          int64
 
 	maybeEarlier bool // only the content tells that the write was made from what was seen since the start

@@ -134,7 +134,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	if inherited, wait := t.followFirst(f, b); inherited || wait != nil {
 		return nil, wait
 	}
-	b.claim.arrived = t.arrived
+	b.claim.arrived, b.claim.came = t.arrived, t.came
 	if e == nil && t.sh.Noted(&t.k, t.now) {
 		e = t.sh.Put(t.k, t.network, t.ix.Gone(), b.claim.since, t.now)
 	}
@@ -186,7 +186,7 @@ func (t *selection) dropOldInheritance() {
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.lookedBefore {
-		t.lookedBefore, t.Before, t.arrived = true, t.sh.Order, t.sh.Order
+		t.lookedBefore, t.Before, t.arrived, t.came = true, t.sh.Order, t.sh.Order, t.now
 		if a != nil {
 			a.Begin(t.client, t.now, t.Before)
 		}
