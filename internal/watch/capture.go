@@ -80,17 +80,21 @@ func (c *Capture) Copy(b []byte) {
 		return
 	}
 	if len(c.buf)+len(b) > c.limit || c.length > int64(c.limit) || c.room.Take(wire.Growth(c.buf, len(b), c.length)) != nil {
-		c.full = true
 		if len(c.buf) == 0 {
 			c.buf = b
 		}
-		if it := c.beginning(c.buf[:min(len(c.buf), headPeek)]); it.Numbered {
-			c.numbers = it.Numbers
-		}
-		c.buf = nil
+		c.giveUp()
 		return
 	}
 	c.buf = wire.Gather(c.buf, b, c.length)
+}
+
+// giveUp keeps only the numbers of an answer that is too large, as it came or decoded.
+func (c *Capture) giveUp() {
+	if it := c.beginning(c.buf[:min(len(c.buf), headPeek)]); it.Numbered {
+		c.numbers = it.Numbers
+	}
+	c.full, c.buf = true, nil
 }
 
 // Last says that the answer is complete.
@@ -110,5 +114,9 @@ func (c *Capture) Body() (body []byte, ok bool) {
 		return c.buf, len(c.buf) > 0
 	}
 	body, err := coding.GunzipIn(c.room, c.buf, int64(c.limit))
-	return body, err == nil && jsontext.Valid(body)
+	if err != nil {
+		c.giveUp()
+		return nil, false
+	}
+	return body, jsontext.Valid(body)
 }
