@@ -33,18 +33,18 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		t.patterns = &now
 	}
 	t.crowd = e.Crowd
-	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.program) })
+	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.sess.Program()) })
 	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
 		c.Spent = t.Part && reads[i].Spent // a whole document may be another client's, which has this read in hand
-		c.Elsewhere = t.inTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.trace, Numbers: c.Numbers})
-		c.Foreign = own && reads[i].IsOfOthers(t.program)
+		c.Elsewhere = t.readInTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.sess.Trace(), Numbers: c.Numbers})
+		c.Foreign = own && reads[i].IsOfOthers(t.sess.Program())
 		list = append(list, c)
 	}
 	if v := &e.View; v.Set && (e.Shared || v.Absent || len(reads) == 0) {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
-		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.inTrace
+		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.readInTrace
 		list = append(list, c)
 	}
 	newest := uint64(0) // a document was last seen then
@@ -79,7 +79,7 @@ func (t *selection) pastCandidates(e *viewcache.Entry, more int) []candidate {
 	for i := range e.Past {
 		if p := &e.Past[i]; p.Order <= t.Before {
 			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.inTrace
+			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.readInTrace
 			list = append(list, c)
 		}
 	}
@@ -94,7 +94,7 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
 		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(),
-		Misled: t.inTrace && !t.traced, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
+		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
@@ -152,7 +152,7 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 	}
 	e.Crowd.Lean(c.Lean)
 	if c.Traces != rank.TraceUnknown {
-		t.ix.Traced(t.network, c.Traces == rank.TraceTells)
+		t.ix.Traced(t.sess.Network(), c.Traces == rank.TraceTells)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"optimist/internal/doc"
-	"optimist/internal/identity"
 	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
 )
@@ -39,10 +38,8 @@ type reading struct {
 	s       *Store
 	sh      *shard
 	ix      indexstate.Index[Session]
+	sess    Session // with what its request says: the trace, the program and the network
 	k       viewcache.Key
-	trace   Trace
-	program Program
-	network identity.Network
 	rev     doc.Revision
 	at      Epoch
 	ticket  uint64 // 0: not known
@@ -55,8 +52,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 		return
 	}
 	k := viewcache.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), network: sess.Network(), rev: rev, at: at,
-		ticket: ticket, now: s.clock()}
+	r := reading{s: s, sh: s.shard(k), sess: sess, k: k, rev: rev, at: at, ticket: ticket, now: s.clock()}
 	if rev.Known() {
 		r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 		r.ix.Seen()
@@ -89,7 +85,7 @@ func (r *reading) into(own bool) bool {
 		return true
 	}
 	if e == nil {
-		e = r.sh.Put(r.k, r.network, gone, r.at, r.now) // also drops bodies that are too old to be shared
+		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now) // also drops bodies that are too old to be shared
 	}
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
@@ -97,11 +93,11 @@ func (r *reading) into(own bool) bool {
 	if older, other := d.KnewNewer(r.rev.Numbers, r.ticket, 0), !same && held.IsOther(src, r.ticket); older || other {
 		if gone, r.renewed = r.ix.Renew(gone); !r.renewed || !older && r.ticket <= held.Ticket {
 			r.sh.Get(r.k, gone, r.now)
-			r.sh.Lose(r.k, r.network, ReasonIndex) // it may be a read of the index that was there before
+			r.sh.Lose(r.k, r.sess.Network(), ReasonIndex) // it may be a read of the index that was there before
 			return true
 		}
 		r.at, same = gone, false
-		e = r.sh.Put(r.k, r.network, gone, r.at, r.now)
+		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now)
 	}
 	if src != nil && !same && !own {
 		if len(src) > copyOutside {
@@ -109,11 +105,11 @@ func (r *reading) into(own bool) bool {
 		}
 		src = bytes.Clone(src)
 	}
-	r.sh.Use(e, r.network)
+	r.sh.Use(e, r.sess.Network())
 	e.Ticket = max(e.Ticket, r.ticket)
 	r.sh.Read(e, &r.rev, r.body(e, src, same), r.now, r.sh.pending.Of(r.k).Any())
-	e.Trace(r.trace, r.rev.Numbers)
-	e.MadeBy(r.program, r.rev.Numbers)
+	e.Trace(r.sess.Trace(), r.rev.Numbers)
+	e.MadeBy(r.sess.Program(), r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
 }
@@ -150,7 +146,7 @@ func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 	}
 	b := r.sh.DocumentOf(r.k, e, gone).Find(r.rev.Numbers)
 	if b == nil || !bytes.Equal(b.Data, r.rev.Source) {
-		if e != nil && b != nil && !r.k.Session.IsNamed() {
+		if e != nil && b != nil && !r.sess.IsNamed() {
 			return
 		}
 		r.rev.Source = nil
@@ -160,14 +156,14 @@ func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 
 // void reports whether the read can't be a base of the session. The entry may be nil.
 func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
-	switch named := e != nil && r.k.Session.IsNamed(); {
-	case !r.k.Session.IsNamed() && r.trace == Trace{} && r.ix.IsBlind(r.k.Session, r.now):
-		r.sh.Lose(r.k, r.network, ReasonBlind) // the session has read this document, so a write of it has lost its base
+	switch named := e != nil && r.sess.IsNamed(); {
+	case !r.sess.IsNamed() && !r.sess.InTrace() && r.ix.IsBlind(r.k.Session, r.now):
+		r.sh.Lose(r.k, r.sess.Network(), ReasonBlind) // the session has read this document, so a write of it has lost its base
 	case r.at < gone:
 		if named && r.ticket > e.Ticket {
 			r.sh.outdate(e) // the client has this revision in hand now
 		}
-		r.sh.Lose(r.k, r.network, ReasonIndex)
+		r.sh.Lose(r.k, r.sess.Network(), ReasonIndex)
 	default:
 		return named && r.ticket != 0 && r.ticket < e.Ticket
 	}

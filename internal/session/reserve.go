@@ -62,10 +62,10 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 		return t.MayBeOfAnswer()
 	case t.Named || t.after != nil:
 		return false
-	case !t.traced || d.Action != choice.TakeRead:
+	case !t.traceTells || d.Action != choice.TakeRead:
 		return true
 	}
-	chosen := viewcache.TracedRead{Trace: t.trace, Numbers: e.Reads[d.Read].Numbers}
+	chosen := viewcache.TracedRead{Trace: t.sess.Trace(), Numbers: e.Reads[d.Read].Numbers}
 	another := func(r viewcache.TracedRead) bool { return r.Trace == chosen.Trace && r != chosen }
 	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
@@ -131,8 +131,8 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		if t.mayRepeat && !d.Doubtful {
 			e.Repeats.Missed = repeat.Missed{Read: r.Order, Till: t.sh.Order}
 		}
-		c.trace, c.spent = e.Untrace(t.trace, r.Numbers, int(r.Count)), r.Spent
-		c.program = r.Take(t.program)
+		c.trace, c.spent = e.Untrace(t.sess.Trace(), r.Numbers, int(r.Count)), r.Spent
+		c.program = r.Take(t.sess.Program())
 		if r.Count--; r.Count == 0 {
 			t.sh.RetireRead(e, d.Read)
 		}

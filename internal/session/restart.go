@@ -2,7 +2,6 @@ package session
 
 import (
 	"optimist/internal/choice"
-	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -24,7 +23,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 		return false
 	case t.Named:
 		return e.Empty() && !f.Any()
-	case t.Part || t.traced:
+	case t.Part || t.traceTells:
 		return false
 	case e.Empty() && len(e.Past) == 0:
 		return true
@@ -42,12 +41,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 
 // reserveRecollection makes the recollection the base.
 func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
-	t.reserveGuard(e, e.Recollection.Note, b)
-}
-
-// reserveGuard makes a noted revision the base. Its body isn't known.
-func (t *selection) reserveGuard(e *viewcache.Entry, m note.Note, b *Base) {
-	c := &b.claim
+	c, m := &b.claim, &e.Recollection.Note
 	c.kind, c.leavesBase, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
 	c.Numbers = m.Numbers
 	b.Kind = KindRead

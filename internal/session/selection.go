@@ -5,7 +5,6 @@ import (
 
 	"optimist/internal/choice"
 	"optimist/internal/doc"
-	"optimist/internal/identity"
 	"optimist/internal/indexstate"
 	"optimist/internal/rank"
 	"optimist/internal/repeat"
@@ -14,19 +13,15 @@ import (
 
 // selection is one call of Take, TakeAt or TakeCopy.
 type selection struct {
-	s       *Store
-	sh      *shard
-	ix      indexstate.Index[Session]
-	k       viewcache.Key
-	network identity.Network
+	s    *Store
+	sh   *shard
+	ix   indexstate.Index[Session]
+	sess Session // with what its request says: the trace, the program and the network
+	k    viewcache.Key
 	choice.Request
-	trace      Trace
-	inTrace    bool // a read of the trace is outstanding
-	traced     bool // inTrace, and the contents of earlier writes haven't shown that traces mislead in this index
-	program    Program
-	thread     Session // the thread of work that the client names, if threaded
-	threaded   bool
-	soleHolder bool // no other client holds the copy that has the given numbers
+	readInTrace bool // a read of the request's trace is outstanding
+	traceTells  bool // readInTrace, and the contents of earlier writes haven't shown that traces mislead in this index
+	soleHolder  bool // no other client holds the copy that has the given numbers
 
 	crowd    viewcache.Crowd // whether several clients of the session work on the document
 	patterns *rank.Patterns  // of what clients of the session have changed before; nil: not known
@@ -49,16 +44,15 @@ type selection struct {
 
 func (s *Store) selection(sess Session, ref doc.Ref, sent []byte) selection {
 	k := viewcache.KeyOf(sess, ref)
-	t := selection{s: s, sh: s.shard(k), k: k, trace: sess.Trace(), program: sess.Program(), network: sess.Network()}
+	t := selection{s: s, sh: s.shard(k), sess: sess, k: k}
 	t.Request = choice.Request{Sent: sent, On: s.compare.On, Part: s.compare.Part, Named: sess.IsNamed()}
-	t.thread, t.threaded = sess.Thread()
-	t.thread = t.thread.Bare()
 	return t
 }
 
 // hasChangedSince reports whether the client has changed documents after a moment, and optimist doesn't know which ones.
 func (t *selection) hasChangedSince(moment int64) bool {
-	return t.threaded && t.s.changers.Since(t.thread, moment)
+	thread, ok := t.sess.Thread()
+	return ok && t.s.changers.Since(thread.Bare(), moment)
 }
 
 // isUnclear reports whether an answer without numbers has shown the client something else after the base of c, which it may have written
@@ -75,7 +69,7 @@ func (t *selection) count(k Kind) {
 
 // guesses reports whether the write's base has to be guessed, because the client doesn't name it.
 func (t *selection) guesses() bool {
-	return t.attempt.IsLookedFor() && !t.Explicit.Known() && !t.traced
+	return t.attempt.IsLookedFor() && !t.Explicit.Known() && !t.traceTells
 }
 
 // ownKey is the key with strings that belong to the store.

@@ -103,16 +103,11 @@ func (s *Store) TakeNext(ctx context.Context, sess Session, ref doc.Ref, series 
 	t.after = after
 	b, err := t.take(ctx)
 	if err == nil && sess.InTrace() {
-		if thread := sess.Written(); t.wroteInTrace(thread) {
-			b.Join(s.Witness(thread, ref))
+		if _, wrote := t.traceHas(); wrote {
+			b.Join(s.Witness(sess.Written(), ref))
 		}
 	}
 	return b, err
-}
-
-func (t *selection) wroteInTrace(thread Session) bool {
-	_, wrote := t.traceHas(thread)
-	return wrote
 }
 
 // choiceInput is what choice.Choose has to know of the document: nothing but what the write before has left.

@@ -21,7 +21,7 @@ import (
 func (s *Store) Take(ctx context.Context, sess Session, ref doc.Ref, sent []byte) (Base, error) {
 	t := s.selection(sess, ref, sent)
 	if sess.InTrace() {
-		return t.takeInTrace(ctx, sess)
+		return t.takeInTrace(ctx)
 	}
 	return t.take(ctx)
 }
@@ -92,7 +92,7 @@ func (t *selection) endWait() {
 // try returns a base, or a channel to wait for.
 func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
-	b.claim = claim{store: t.s, sh: t.sh, key: t.k, network: t.network, since: t.s.Epoch()}
+	b.claim = claim{store: t.s, sh: t.sh, key: t.k, network: t.sess.Network(), since: t.s.Epoch()}
 	t.ix = t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
 	if !t.s.dryRun {
 		giveUp(t.ix)
@@ -100,8 +100,8 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 	// In a named session the session's own view tells repeats. A write under the client's own guard never waits, and has no repeats.
 	if t.attempt == nil && t.Sent != nil && !t.Named && (!t.Explicit.Known() || t.client != nil) {
 		hash := repeat.Hash(t.s.seed, t.Sent, t.Part, t.Explicit)
-		if t.traced { // equal bytes are an equal change in another trace
-			hash = (hash ^ maphash.Comparable(t.s.seed, t.trace)) | 1
+		if t.traceTells { // equal bytes are an equal change in another trace
+			hash = (hash ^ maphash.Comparable(t.s.seed, t.sess.Trace())) | 1
 		}
 		t.attempt = repeat.New(hash, t.sh.left)
 	}
@@ -125,7 +125,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	t.dropOldInheritance() // before the entry is looked up: it may drop the entry
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.takenAt = t.sh.Order
-	if t.after == nil && !t.Explicit.Known() && !t.Named && !t.traced && t.ix.IsBlind(t.k.Session, t.now) {
+	if t.after == nil && !t.Explicit.Known() && !t.Named && !t.traceTells && t.ix.IsBlind(t.k.Session, t.now) {
 		b.Reason = ReasonBlind // the session stays blind while it writes documents that it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)
@@ -136,7 +136,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	}
 	b.claim.arrived, b.claim.came = t.arrived, t.came
 	if e == nil && t.sh.Noted(&t.k, t.now) {
-		e = t.sh.Put(t.k, t.network, t.ix.Gone(), b.claim.since, t.now)
+		e = t.sh.Put(t.k, t.sess.Network(), t.ix.Gone(), b.claim.since, t.now)
 	}
 	k := t.choiceInput(e, f)
 	if t.after == nil && t.takesRecollection(e, f) {

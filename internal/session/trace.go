@@ -7,34 +7,33 @@ import (
 )
 
 // takeInTrace does what Take says, for a write in a trace.
-func (t *selection) takeInTrace(ctx context.Context, sess Session) (Base, error) {
-	thread := sess.Written()
-	reads, wrote := t.traceHas(thread)
+func (t *selection) takeInTrace(ctx context.Context) (Base, error) {
+	thread := t.sess.Written()
+	reads, wrote := t.traceHas()
 	if !reads && wrote {
 		b, err := t.s.Take(ctx, thread, t.k.Ref, t.Sent) // waits for the trace's write in flight
 		switch {
 		case err != nil, b.Kind == KindView, b.Kind == KindAbsent, b.Kind == KindLost: // lost: it has seen what nobody knows
-			b.Join(t.s.Witness(sess, t.k.Ref))
+			b.Join(t.s.Witness(t.sess, t.k.Ref))
 			return b, err
 		}
 		b.Release()
-		reads, _ = t.traceHas(thread)
+		reads, _ = t.traceHas()
 	}
-	t.inTrace = reads
-	c := t.k.Session.Credentials()
-	t.traced = reads && t.s.find(t.k.Ref.Index, c, t.s.clock()).TracesTell()
+	t.readInTrace = reads
+	t.traceTells = reads && t.s.find(t.k.Ref.Index, t.sess.Credentials(), t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
-	if b.claim.trace == t.trace && b.claim.store != nil {
+	if b.claim.trace == t.sess.Trace() && b.claim.store != nil {
 		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the trace knows what was sent
 	}
 	return b, err
 }
 
 // traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
-func (t *selection) traceHas(thread Session) (reads, wrote bool) {
-	now, k := t.s.clock(), viewcache.KeyOf(thread, t.k.Ref)
-	gone := t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), now).Gone()
+func (t *selection) traceHas() (reads, wrote bool) {
+	now, thread := t.s.clock(), viewcache.KeyOf(t.sess.Written(), t.k.Ref)
+	gone := t.s.find(t.k.Ref.Index, t.sess.Credentials(), now).Gone()
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	return t.sh.Get(t.k, gone, now).HasReadIn(t.trace), t.sh.Get(k, gone, now) != nil || t.sh.pending.Of(k) != nil
+	return t.sh.Get(t.k, gone, now).HasReadIn(t.sess.Trace()), t.sh.Get(thread, gone, now) != nil || t.sh.pending.Of(thread) != nil
 }
