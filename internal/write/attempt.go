@@ -104,9 +104,9 @@ func (c *change) place() retry.Place {
 	return retry.Place{Ref: c.Ref(), UUID: string(realm[:])}
 }
 
-// share reports whether m may go in the same write as first. Both must be shareable, and have the same rule, credentials, lock tokens,
+// mayJoin reports whether m may go in the same write as first. Both must be shareable, and have the same rule, credentials, lock tokens,
 // route, parameters and media type. Both are patches, or neither is. The lane is locked during the call.
-func (s *Service) share(first, m *change) bool {
+func (s *Service) mayJoin(first, m *change) bool {
 	return s.mayShare(first) && m.shareable && first.Rule == m.Rule && (first.patch == nil) == (m.patch == nil) &&
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
 		first.req.Tokens.Equal(m.req.Tokens) && first.Credentials() == m.Credentials() && first.req.Route == m.req.Route &&
@@ -135,7 +135,8 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	for _, c := range b.Members {
 		c.budgetLevel = c.Room.Mark()
 	}
-	if a.do(ctx); a.parked {
+	a.do(ctx)
+	if a.parked {
 		b.Keep()
 		return
 	}
@@ -182,7 +183,8 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		return base.ErrMoved
 	}
 	if !a.source.isRead() {
-		if a.releaseMemory(budget.Of(ctx)); n > 1 {
+		a.releaseMemory(budget.Of(ctx))
+		if n > 1 {
 			a.source = unread
 		}
 	}

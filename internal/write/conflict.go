@@ -18,9 +18,13 @@ import (
 	"optimist/internal/upstream"
 )
 
-// How a 409 becomes a 200: handleConflict keeps the engine's 409, and the loop in attempt.go calls try again. That calls compose: it has
-// fetch read the newer revision, and nextDraft merge the client's change into it. send writes the result under the new guard, and
-// handleSuccess (settle.go) gives the client the engine's 200.
+// How a 409 becomes a 200, function by function:
+//
+//	handleConflict             keeps the engine's 409, and the retry loop calls try (attempt.go) again
+//	compose → fetch            reads the newer revision
+//	compose → fold → nextDraft merges the client's change into that
+//	send (attempt.go)          writes the result, under the newer revision's guard
+//	handleSuccess (settle.go)  gives the client the engine's 200
 
 // handleConflict remembers the engine's conflict, and ends here for changes that are never merged.
 func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) error {
@@ -28,20 +32,23 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.batch.Again()
-	ours := res.Status != http.StatusConflict
-	if a.conflict = respond.CopyEngine(res); ours {
+	noop := res.Status != http.StatusConflict // of an _update that only creates: there is a document
+	if noop {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
+	} else {
+		a.conflict = respond.CopyEngine(res)
 	}
 	a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
 	res.Release()
-	switch rerouted := !ours && !a.anyMaybeApplied() && a.s.idle.Reroutes(ctx, first.idle(), a.load.guard, a.conflict); {
-	case rerouted && len(a.open) > 1:
-		a.split(ctx)
-		return nil
-	case rerouted:
+	if !noop && !a.anyMaybeApplied() && a.s.noops.Reroutes(ctx, first.noop(), a.load.guard, a.conflict) {
+		if len(a.open) > 1 {
+			a.split(ctx)
+			return nil
+		}
 		first.Outcome.Reason, first.err, a.open = outcome.ReasonPipeline, errNoGuard, nil
 		return nil
-	case len(a.open) > 1 || first.maybeApplied:
+	}
+	if len(a.open) > 1 || first.maybeApplied {
 		return doc.ErrConflict
 	}
 	reason := a.s.whyNotReplayed(ctx, first)
@@ -50,7 +57,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	}
 	first.notReplayed(reason)
 	first.Outcome.Kind = outcome.Guarded
-	a.answerAll(func(*change) *respond.Answer { return a.conflict })
+	a.answerAll(a.conflict)
 	return nil
 }
 
@@ -73,7 +80,8 @@ func (a *attempt) fetch(ctx context.Context) error {
 		if err == nil {
 			a.locateAgain(ctx)
 		}
-		if a.source = read; len(a.open) > 0 {
+		a.source = read
+		if len(a.open) > 0 {
 			a.judgeDoubt(ctx)
 		}
 		return nil
@@ -83,7 +91,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 		return delivery.Unknown(err)
 	case a.conflict != nil:
 		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
-		a.answerAll(func(*change) *respond.Answer { return a.conflict.Clone() })
+		a.answerAll(a.conflict)
 		return nil
 	}
 	return err

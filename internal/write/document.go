@@ -41,9 +41,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if passed || absent || c.Index.DataStream != "" && (!c.Base.Numbers.Known() || c.Outcome.Base == outcome.BaseFetched) {
 		return s.pass(ctx, c, c.Outcome.Reason)
 	}
-	if c.field() != "" {
-		c.unmark()
-	}
+	c.unmark()
 	c.fromBase = true
 	if c.Op.Kind == api.Delete {
 		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}

@@ -32,8 +32,8 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 		Named: func() respond.Document { return stage.documentOf(c) }}
 	stage.letters = nil // what would be refused is told; nothing is kept
 	stage.direct, stage.events = single{delivery.Sender{Up: play}}, Events{}
-	stage.carrier, stage.idle = stage.direct, noop.Asker{Sender: delivery.Sender{Up: explain.Silence{}}}
-	stage.lanes = retry.NewLanes(1, stage.share)
+	stage.carrier, stage.noops = stage.direct, noop.Asker{Sender: delivery.Sender{Up: explain.Silence{}}}
+	stage.lanes = retry.NewLanes(1, stage.mayJoin)
 	answer, err := stage.Do(ctx, r)
 	if play.Failed != nil {
 		return nil, play.Failed

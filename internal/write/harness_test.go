@@ -195,7 +195,7 @@ func (w *world) stored(id string) string {
 func (w *world) waiting(n int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		if _, waiting := w.s.Busy(); waiting == n {
+		if _, waiting := w.s.lanes.Busy(); waiting == n {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -49,11 +49,12 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.batch.Forget()
 	for _, c := range a.open {
 		c.barred, c.Outcome.Reason = true, reason
-		if c.Outcome.Kind = outcome.Guarded; c.attempts == 0 {
+		c.Outcome.Kind = outcome.Guarded
+		if c.attempts == 0 {
 			c.Outcome.Kind = outcome.Refused
 		}
 	}
-	a.answerAll(func(*change) *respond.Answer { return answer.Clone() })
+	a.answerAll(answer)
 }
 
 // admitPassed asks the locks about a write that goes without a lane. The engine itself has to guard such a write: because it only makes a

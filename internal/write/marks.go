@@ -49,17 +49,12 @@ func (c *change) unmark() {
 	if c.field() == "" {
 		return
 	}
-	b := &c.Base
-	if b.Stored != nil {
-		var t mark.Trail
-		if b.Stored, t = mark.Take(b.Stored, c.field()); t != nil {
-			c.trail = t
-		}
+	var t mark.Trail
+	if c.Base.Stored, t = mark.Take(c.Base.Stored, c.field()); t != nil {
+		c.trail = t
 	}
-	if b.View != nil {
-		b.View, _ = mark.Take(b.View, c.field())
-	}
-	if c.Part == nil && c.Sent != nil {
+	c.Base.View, _ = mark.Take(c.Base.View, c.field())
+	if c.Part == nil {
 		c.Sent, _ = mark.Take(c.Sent, c.field())
 	}
 }
@@ -91,10 +86,7 @@ func (c *change) newMark(over doc.Numbers) mark.Mark {
 // doesn't write it then, and finds the document unchanged.
 func (a *attempt) mark() {
 	first, l := a.open[0], &a.load
-	if l.remove || l.body == nil {
-		return
-	}
-	if l.part != nil && bytes.Equal(bytes.TrimSpace(l.body), bytes.TrimSpace(a.cur.Source)) {
+	if l.remove || l.body == nil || l.part != nil && bytes.Equal(bytes.TrimSpace(l.body), bytes.TrimSpace(a.cur.Source)) {
 		return
 	}
 	m := first.newMark(a.cur.Numbers)
@@ -103,7 +95,8 @@ func (a *attempt) mark() {
 	if !ok {
 		return
 	}
-	if l.body = body; l.part != nil {
+	l.body = body
+	if l.part != nil {
 		l.part, _ = mark.Put(l.part, first.field(), t)
 	}
 	for _, c := range a.open {
@@ -189,7 +182,7 @@ func (c *change) markPassed(body []byte) []byte {
 	if c.field() == "" || kind != api.Index && kind != api.Create {
 		return body
 	}
-	n := c.guardGiven()
+	n, _ := api.OwnGuard(c.Op.Query)
 	m, t := c.newMark(n), mark.Trail(nil)
 	m.New = kind == api.Create || c.OnlyNew
 	if n.Known() && n == c.Base.Numbers {
@@ -226,14 +219,10 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	case err != nil, !a.judgeMarks(c):
 		return lost
 	case c.answer == nil: // another write has taken the place of the revision that its client names
-		c.answer = c.conflict((&intent.MovedError{Guard: c.guardGiven(), Current: a.cur.Numbers}).Error())
+		guard, _ := api.OwnGuard(c.Op.Query)
+		c.answer = c.conflict((&intent.MovedError{Guard: guard, Current: a.cur.Numbers}).Error())
 	}
 	return nil
-}
-
-func (c *change) guardGiven() doc.Numbers {
-	n, _ := api.OwnGuard(c.Op.Query)
-	return n
 }
 
 // Find finds out, by its mark, whether a write with the request's WriteID was applied. Then it returns the answer for the client. If the

@@ -2,10 +2,8 @@ package write
 
 import (
 	"context"
-	"errors"
 
 	"optimist/internal/ack"
-	"optimist/internal/base"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
@@ -15,16 +13,6 @@ import (
 // maxMoves is how often a write begins again because its name stands for another index.
 const maxMoves = 3
 
-// follow performs a write again that has ended with err, if its name was moved around the proxy meanwhile.
-func (s *Service) follow(ctx context.Context, c *change, err error) error {
-	for errors.Is(err, base.ErrMoved) && c.moves < maxMoves {
-		if err = s.beginAgain(c); err == nil {
-			err = s.perform(ctx, c)
-		}
-	}
-	return err
-}
-
 // beginAgain makes the change what it was before it was located. What was tried stays.
 func (s *Service) beginAgain(c *change) error {
 	c.Base.Release()
@@ -32,7 +20,8 @@ func (s *Service) beginAgain(c *change) error {
 	before.req.Found = nil // it isn't what was found any more
 	err := c.read(before.req, s)
 	c.ctx, c.cancel, c.Room, c.Began, c.Deadline = before.ctx, before.cancel, before.Room, before.Began, before.Deadline
-	if c.attempts, c.moves = before.attempts, before.moves+1; c.attempts > 0 {
+	c.attempts, c.moves = before.attempts, before.moves+1
+	if c.attempts > 0 {
 		c.Outcome.Kind = outcome.Guarded // so far: the engine has refused what was sent
 	}
 	return err

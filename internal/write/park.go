@@ -3,7 +3,6 @@ package write
 import (
 	"context"
 
-	"optimist/internal/base"
 	"optimist/internal/respond"
 )
 
@@ -13,7 +12,7 @@ func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	c := &r.change
 	defer c.release()
 	s.resume(c.ctx, &c.lead)
-	return s.end(c, s.follow(c.ctx, c, s.outOfLane(c.ctx, c)))
+	return s.end(c, s.outOfLane(c.ctx, c))
 }
 
 func (s *Service) resume(ctx context.Context, a *attempt) {
@@ -28,17 +27,6 @@ func (c *change) release() {
 		c.Base.Release()
 		c.cancel()
 	}
-}
-
-// end makes the answer of a write that has ended with err, unless it is parked.
-func (s *Service) end(c *change, err error) (*respond.Answer, error) {
-	if c.lead.parked {
-		return nil, base.ErrParked
-	}
-	if s.letters != nil && c.Rule.DeadLetters {
-		err = s.keep(c.ctx, c, err)
-	}
-	return s.finish(c, err)
 }
 
 // waits tells the change's Parker that the change waits for its turn.

@@ -31,7 +31,7 @@ func TestAWriteThatWasParkedIsAnsweredAsAnyOther(t *testing.T) {
 				c := w.client("c")
 				c.read("1")
 				results[i] = send(c)
-				if lanes, _ := w.s.Busy(); lanes != 0 {
+				if lanes, _ := w.s.lanes.Busy(); lanes != 0 {
 					t.Error("the write still holds its document's lane")
 				}
 				if next := c.save("1", `{"n":2,"s":"new"}`); next.err != nil {
@@ -109,7 +109,7 @@ func TestALostAnswerOfAParkedWriteIsAnUnknownOutcome(t *testing.T) {
 	if r := a.save("1", `{"n":1}`); !errors.Is(r.err, ErrUnknownOutcome) {
 		t.Error(r)
 	}
-	if lanes, _ := w.s.Busy(); lanes != 0 {
+	if lanes, _ := w.s.lanes.Busy(); lanes != 0 {
 		t.Error("the write still holds its document's lane")
 	}
 }

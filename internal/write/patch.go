@@ -40,7 +40,8 @@ func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 // patchDocument performs a PATCH.
 func (s *Service) patchDocument(ctx context.Context, c *change) error {
 	p, refusal, err := patch.Read(c.Op, c.Fields, c.Sent, c.Room)
-	if c.asPatch(p); err != nil || refusal != nil {
+	c.asPatch(p)
+	if err != nil || refusal != nil {
 		c.answer = refusal
 		return err
 	}

@@ -34,7 +34,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.answer = c.filtered(respond.Written(a.s.documentOf(c), c.revision(), respond.NotFound))
 		c.Base.Delete()
 	case errors.Is(err, doc.ErrMissing):
-		c.answer = a.s.idle.Missing(ctx, c.idle(), a.noIndex)
+		c.answer = a.s.noops.Missing(ctx, c.noop(), a.noIndex)
 	case errors.Is(err, base.ErrAmbiguous):
 		c.Outcome.Ambiguous, c.err = true, err
 	default:
@@ -75,9 +75,10 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	return c.conflict(err.Error())
 }
 
-func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
+// answerAll gives all open changes the same answer.
+func (a *attempt) answerAll(answer *respond.Answer) {
 	for _, c := range a.open {
-		c.answer = answer(c)
+		c.answer = answer.Clone()
 	}
 	a.open = nil
 }
@@ -86,13 +87,13 @@ func (a *attempt) answerAll(answer func(*change) *respond.Answer) {
 func (a *attempt) handleError(res *upstream.Response) {
 	a.batch.Forget()
 	for i, c := range a.open {
-		c.setAnswer(a.share(res, i))
+		c.setAnswer(a.answerOf(res, i))
 	}
 	a.open = nil
 }
 
-// share is the engine's answer for the open change i. The last one takes it itself, and the others get copies.
-func (a *attempt) share(res *upstream.Response, i int) *respond.Answer {
+// answerOf is the engine's answer for the open change i. The last one takes it itself, and the others get copies.
+func (a *attempt) answerOf(res *upstream.Response, i int) *respond.Answer {
 	if i == len(a.open)-1 {
 		return a.open[i].room.FromEngine(res)
 	}

@@ -79,7 +79,7 @@ type Service struct {
 	primaries primaries
 	carrier   carrier     // of guarded writes
 	direct    single      // of writes that go as they are
-	idle      noop.Asker  // asks for the engine's answer to a write that changes nothing
+	noops     noop.Asker  // asks for the engine's answer to a write that changes nothing
 	means     apply.Means // of intents
 	letters   undeliverable.Letters
 	gate      *gate.Gate
@@ -112,6 +112,3 @@ func (s *Service) IndexRenewed(credentials session.Credentials, name string) {
 
 // Catalog is what the Service knows of indices.
 func (s *Service) Catalog() *catalog.Catalog { return s.catalog }
-
-// Busy is the number of documents with changes under way, and of changes that wait for their turn.
-func (s *Service) Busy() (lanes, waiting int) { return s.lanes.Busy() }

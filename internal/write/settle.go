@@ -43,7 +43,8 @@ func (c *change) settle(e ending) {
 			n = e.current
 		}
 		if n != e.stored.Numbers || e.noop {
-			if t.Numbers = n; !c.Session.IsNamed() { // a named session needs nothing that tells copies apart
+			t.Numbers = n
+			if !c.Session.IsNamed() { // a named session needs nothing that tells copies apart
 				t = etag.OfCopy(n)
 			}
 		}
@@ -112,7 +113,8 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		c.settlePassedPart(res, &got)
 		return
 	case c.Op.Kind == api.Update:
-		if s.noteUpdate(ctx, c, res, &got); got.Deleted {
+		s.noteUpdate(ctx, c, res, &got)
+		if got.Deleted {
 			return
 		}
 	}
@@ -126,7 +128,8 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
 func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	if err == nil && c.answer == nil { // a leader's batch ended without one: a defect, never a success
-		if err = errors.New("no answer"); c.attempts > 0 {
+		err = errors.New("no answer")
+		if c.attempts > 0 {
 			err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 	}
@@ -223,16 +226,18 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
-		if c.seeCreated(got.Created); moved && c != first {
+		c.seeCreated(got.Created)
+		if moved && c != first {
 			a.s.acked(ctx, c, res, a.item)
 		}
-		switch c.answer = a.share(res, i); {
+		c.answer = a.answerOf(res, i)
+		switch {
 		case got.Missed: // the base is given back
 			c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, outcome.ReasonPipeline
 		case c.draft.Delete:
 			c.Base.Delete()
 		case c.patch != nil && c.draft.Unchanged:
-			a.s.settleIdlePatch(ctx, c, stored)
+			a.s.settleUnchangedPatch(ctx, c, stored)
 		case c.patch != nil:
 			c.patch.Show(c.answer, stored, a.load.body)
 			a.s.rememberPatched(c, stored)
@@ -245,7 +250,8 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
 	a.batch.Forget()
-	if a.open = nil; got.Missed || moved { // it is no start for others: they may name the index before
+	a.open = nil
+	if got.Missed || moved { // it is no start for others: they may name the index before
 		return
 	}
 	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
@@ -279,14 +285,15 @@ func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 // settleUnchanged answers a change that is in the current revision already, by the engine's noop.
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.showInOutcome()
-	if c.Outcome.Kind = outcome.Guarded; c.draft.Merged() {
+	c.Outcome.Kind = outcome.Guarded
+	if c.draft.Merged() {
 		c.Outcome.Kind = outcome.Merged
 	}
 	if c.patch != nil {
-		a.s.settleIdlePatch(ctx, c, a.current(c))
+		a.s.settleUnchangedPatch(ctx, c, a.current(c))
 		return
 	}
-	if c.answer = a.s.idle.Unchanged(ctx, c.idle(), a.cur.Numbers); c.answer == nil {
+	if c.answer = a.s.noops.Unchanged(ctx, c.noop(), a.cur.Numbers); c.answer == nil {
 		c.answer = respond.Written(a.s.documentOf(c), a.cur, respond.Noop)
 	}
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
@@ -317,15 +324,14 @@ func (s *Service) documentOf(c *change) respond.Document {
 	return d
 }
 
-// idle is the change as one whose client may get the engine's answer to an update that changes nothing.
-func (c *change) idle() *noop.Write {
+// noop is the change as one whose client may get the engine's answer to an update that changes nothing.
+func (c *change) noop() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }
 
 // reportCollision calls Events.Collision for a change that met changes of other clients.
 func (s *Service) reportCollision(c *change) {
-	conflict := c.attempts > 1 || c.Outcome.Kind.IsMerge() ||
-		c.answer != nil && c.answer.Status == http.StatusConflict
+	conflict := c.attempts > 1 || c.Outcome.Kind.IsMerge() || c.answer != nil && c.answer.Status == http.StatusConflict
 	if s.events.Collision == nil || !conflict {
 		return
 	}

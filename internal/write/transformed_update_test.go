@@ -264,7 +264,7 @@ func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
 		return c
 	}
 	a, b := alike("application/json"), alike("text/plain")
-	if s := (&Service{}); s.share(a, b) || !s.share(a, a) {
+	if s := (&Service{}); s.mayJoin(a, b) || !s.mayJoin(a, a) {
 		t.Error("the engine refuses text, and with it what is JSON")
 	}
 }

@@ -222,7 +222,8 @@ func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 			"_update: it has to be JSON, with a doc or a script, and without scripted_upsert. A PUT with If-None-Match: * makes a document")
 		return nil
 	}
-	if c.asPatch(p); refusal != nil {
+	c.asPatch(p)
+	if refusal != nil {
 		c.answer = refusal
 		return nil
 	}

@@ -45,10 +45,10 @@ func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool
 	return whole, shows && whole == nil
 }
 
-// settleIdlePatch answers a patch that changed nothing: the engine's noop.
-func (s *Service) settleIdlePatch(ctx context.Context, c *change, rev doc.Revision) {
+// settleUnchangedPatch answers a patch that changed nothing: the engine's noop.
+func (s *Service) settleUnchangedPatch(ctx context.Context, c *change, rev doc.Revision) {
 	c.answer.Release() // of a write that it shared
-	if c.answer = s.idle.Unchanged(ctx, c.idle(), rev.Numbers); c.answer == nil {
+	if c.answer = s.noops.Unchanged(ctx, c.noop(), rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.documentOf(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
 	}
@@ -99,9 +99,10 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		unguarded := p.Patch
 		unguarded.Guard, unguarded.OnlyNew, unguarded.WriteUnchanged = doc.Numbers{}, false, true
 		d, err := unguarded.Next(saw)
-		if view = d.Edited; err != nil {
+		if err != nil {
 			return
 		}
+		view = d.Edited
 	}
 	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(view), AnswerNumbers: rev.Numbers})
 	if plain, _ := c.unmarked(rev); intent.Equal(view, plain.Source, c.Room) {

@@ -8,6 +8,7 @@ package write
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"optimist/internal/api"
@@ -34,8 +35,8 @@ func New(o Options) *Service {
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
-	s.direct, s.idle = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
-	s.lanes = retry.NewLanes(o.BatchLimit, s.share)
+	s.direct, s.noops = single{delivery.Sender{Up: o.Writes}}, noop.Asker{Sender: delivery.Sender{Up: o.Upstream}}
+	s.lanes = retry.NewLanes(o.BatchLimit, s.mayJoin)
 	s.lanes.Waits, s.lanes.Late = (*change).waits, func(c *change) bool { return c.Late }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
 		Suspicions: o.Sessions,
@@ -61,7 +62,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c.Room = budget.Of(ctx)
 	c.ctx, c.cancel = c.Within(ctx)
 	defer c.release()
-	return s.end(c, s.follow(c.ctx, c, s.perform(c.ctx, c)))
+	return s.end(c, s.perform(c.ctx, c))
 }
 
 // perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
@@ -82,4 +83,21 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 		return s.pass(ctx, c, "")
 	}
 	return s.put(ctx, c)
+}
+
+// end makes the answer of a write that was performed, and ended with err. If the name was moved to another index meanwhile, it first
+// performs the write again, there. The error is base.ErrParked if the write is parked: it hasn't ended.
+func (s *Service) end(c *change, err error) (*respond.Answer, error) {
+	for errors.Is(err, base.ErrMoved) && c.moves < maxMoves {
+		if err = s.beginAgain(c); err == nil {
+			err = s.perform(c.ctx, c)
+		}
+	}
+	if c.lead.parked {
+		return nil, base.ErrParked
+	}
+	if s.letters != nil && c.Rule.DeadLetters {
+		err = s.keep(c.ctx, c, err)
+	}
+	return s.finish(c, err)
 }
