@@ -64,7 +64,8 @@ func (b *batch) try(part []*item) (taken int, err error) {
 		switch {
 		case d.Err != nil:
 			err = d.Err
-			if it.mine = false; uncertain(d.Err) {
+			it.mine = false
+			if uncertain(d.Err) {
 				it.rid = b.doubt(it)
 			}
 		case d.Results[0].Verdict.Grants():

@@ -110,7 +110,8 @@ func (d *doubts) take() (part []shared) {
 			later = append(later, one)
 		}
 	}
-	if d.list = d.list[n:]; len(later) > 0 {
+	d.list = d.list[n:]
+	if len(later) > 0 {
 		d.list = append(later, d.list...)
 	}
 	return part

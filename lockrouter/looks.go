@@ -72,7 +72,8 @@ func (l *looks) run(k *look) {
 	close(k.done)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.out--; l.next != nil {
+	l.out--
+	if l.next != nil {
 		l.start()
 	}
 }

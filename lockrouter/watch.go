@@ -55,7 +55,8 @@ func (r *Router) due() (lanes []*lane, next time.Duration) {
 		if l.tryAt <= now || len(l.tasks) > 0 {
 			// A waiter that asks gets the document as it is now, so that no look is needed.
 			l.judge(now)
-			if l.run(); l.running {
+			l.run()
+			if l.running {
 				continue
 			}
 		}

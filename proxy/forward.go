@@ -178,7 +178,8 @@ func (x *Exchange) relay(o *ForwardOptions) error {
 	was := *h
 	if o.Change != nil && h.HasBody() {
 		body = o.Change(body, whole)
-		if h.Body = wire.Chunked; whole {
+		h.Body = wire.Chunked
+		if whole {
 			h.Body, h.Length = wire.Length, int64(len(body))
 		}
 	}
@@ -267,7 +268,8 @@ func (x *Exchange) sendBody(o *ForwardOptions, framing wire.Framing, piece []byt
 		case err != nil:
 			return err
 		}
-		if piece = p; o.Change != nil {
+		piece = p
+		if o.Change != nil {
 			piece = o.Change(p, whole)
 		}
 	}

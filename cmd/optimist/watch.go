@@ -84,7 +84,8 @@ func (f *follower) follow() {
 			}
 			gone = nil
 			again := now == f.seen
-			if f.seen = now; now != f.last && !again { // its writer may have paused
+			f.seen = now
+			if now != f.last && !again { // its writer may have paused
 				look = orAfter(look, settle)
 				continue
 			}

@@ -90,7 +90,8 @@ func (a *App) openSessions(c *config.Config) error {
 	if a.o.Settled || a.o.InMemory { // nobody can have read from an engine in memory before the start: it is new
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	}
-	if a.openNotes(c); a.notes != nil {
+	a.openNotes(c)
+	if a.notes != nil {
 		o.Notes = a.notes
 	}
 	a.sessions = session.New(o)

@@ -45,7 +45,8 @@ func (w *Search) MayBeRewritten() bool {
 // write counts for the first call only: then the index may have become another one. Where it matters which one it is, that doesn't count.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	found, maxAge := w.Found, time.Duration(0)
-	if w.Found = nil; w.Stamp.Known() || w.Guarded {
+	w.Found = nil
+	if w.Stamp.Known() || w.Guarded {
 		found, maxAge = nil, incarnationAge
 	}
 	if found != nil {

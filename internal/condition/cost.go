@@ -35,7 +35,8 @@ func (lengths) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	case operators.In:
 		return membership(args)
 	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		if through = least; texts < 2 {
+		through = least
+		if texts < 2 {
 			through = 0
 		}
 	}

@@ -109,7 +109,8 @@ func (w *jsonWriter) failed() bool { return len(w.problems) > w.before }
 
 func (w *jsonWriter) value(n *yaml.Node, depth int) {
 	at := n
-	if n = w.resolve(n, w.path); w.failed() {
+	n = w.resolve(n, w.path)
+	if w.failed() {
 		return
 	}
 	if depth > maxLiteralDepth || w.out.Len() > maxLiteralSize {

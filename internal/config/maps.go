@@ -47,7 +47,8 @@ func (m *MergePaths) decodeNode(d *decoder, n *yaml.Node, path string) {
 		if err := checkPointer(p.Path); err != nil {
 			d.fail(e.key, path, "%q: %s", p.Path, err)
 		} else if value := d.resolve(e.value, key); value != nil {
-			if p.decode(d, value, key); p.Strategy != "" {
+			p.decode(d, value, key)
+			if p.Strategy != "" {
 				*m = append(*m, p)
 			}
 		}

@@ -41,7 +41,8 @@ func (c *call) bulk() *Error {
 func (c *call) bulkItems() ([]bulkItem, *Error) {
 	defaults := bulkItem{index: c.vars.index, pipeline: c.params.get("pipeline")}
 	const alias = "require_alias" // an empty one counts for requests of one document only
-	if defaults.needAlias = c.params.get(alias) != "" && c.flag(alias, false); c.bad != nil {
+	defaults.needAlias = c.params.get(alias) != "" && c.flag(alias, false)
+	if c.bad != nil {
 		return nil, c.bad
 	}
 	var items []bulkItem

@@ -42,7 +42,8 @@ func (c *call) byQuery(act action, word string) *Error {
 	if err := s.lucene(c.params.get("q")); err != nil {
 		return err
 	}
-	if limit = c.long("max_docs", limit); c.bad != nil {
+	limit = c.long("max_docs", limit)
+	if c.bad != nil {
 		return c.bad
 	}
 	if limit == 0 || limit < -1 {

@@ -32,7 +32,8 @@ func (c *call) health() *Error {
 	status, unassigned := "green", 0
 	c.mu.RLock()
 	for _, x := range found {
-		if unassigned += x.replicas; x.replicas > 0 {
+		unassigned += x.replicas
+		if x.replicas > 0 {
 			status = "yellow"
 		}
 	}

@@ -39,7 +39,8 @@ func checkDocument(x *index, w *write) *Error {
 	}
 	if failed == nil && filter != nil {
 		w.full = w.source
-		if w.source = nil; !filter.none {
+		w.source = nil
+		if !filter.none {
 			w.source = filter.append(nil, w.full)
 		}
 	}
@@ -161,7 +162,8 @@ func (c *checker) unmapped(parent *field, name, typ string, n *node, path string
 	if typ == "text" {
 		f.multi = []*field{{name: "keyword", typ: "keyword", rest: []raw{{"ignore_above", []byte("256")}}}}
 	}
-	if c.m.add(parent, f); c.m.fields > maxFields {
+	c.m.add(parent, f)
+	if c.m.fields > maxFields {
 		return nil, illegalArgument("Limit of total fields [%d] has been exceeded while adding new fields [%d]", maxFields, c.m.fields-c.known)
 	}
 	return f, nil

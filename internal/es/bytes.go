@@ -27,7 +27,8 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 func (b *Bytes) UnmarshalJSON(text []byte) error {
 	var s *string
 	if json.Unmarshal(text, &s) == nil {
-		if *b = nil; s != nil {
+		*b = nil
+		if s != nil {
 			*b = Bytes(*s)
 		}
 		return nil

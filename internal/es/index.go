@@ -80,7 +80,8 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	default:
 		return Index{}, ErrNoIndex
 	}
-	if chosen.Shared = len(all) > 1; narrow {
+	chosen.Shared = len(all) > 1
+	if narrow {
 		chosen.Narrow = true
 		if !chosen.Shared && chosen.Wide == "" {
 			chosen.Wide = chosen.Name

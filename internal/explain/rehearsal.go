@@ -59,7 +59,8 @@ func (p *Rehearsal) Do(ctx context.Context, r *upstream.Request) (*upstream.Resp
 	case p.Undecided != "":
 	case op.Kind == api.Update:
 		u, ok := readUpdate(r.Body, op.Query)
-		if p.Account.Document, answer = nil, u.answer(p); !ok {
+		p.Account.Document, answer = nil, u.answer(p)
+		if !ok {
 			p.Undecided = "the engine runs the script of an _update itself, and answers it"
 		}
 	case guarded && !n.Known():

@@ -28,7 +28,8 @@ func readUpdate(body, query []byte) (u update, ok bool) {
 	if asUpsert {
 		first = part
 	}
-	if u.part = []byte(part.Raw); first.Exists() {
+	u.part = []byte(part.Raw)
+	if first.Exists() {
 		u.first = []byte(first.Raw)
 	}
 	u.always = in.Get("detect_noop").Type == gjson.False

@@ -170,10 +170,12 @@ func (c *class[T]) first(free int) *Waiter[T] {
 // Count notes that a client has got places, or has given them back (less than 0).
 func (l *Shared[T]) Count(client share.Client, by int) {
 	own, at := l.own[client]+by, l.at[client.Network]+by
-	if l.own[client] = own; own == 0 {
+	l.own[client] = own
+	if own == 0 {
 		delete(l.own, client)
 	}
-	if l.at[client.Network] = at; at == 0 {
+	l.at[client.Network] = at
+	if at == 0 {
 		delete(l.at, client.Network)
 	}
 	for i := range l.classes {

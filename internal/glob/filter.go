@@ -116,7 +116,8 @@ func (a *automaton) step(from states, name string, steps *int) (to states, selec
 		if to == nil {
 			to = a.none()
 		}
-		if to.add(i + 1); p.text == "**" {
+		to.add(i + 1)
+		if p.text == "**" {
 			to.add(i)
 		}
 	}

@@ -47,7 +47,8 @@ func (s *Store) Clean(ctx context.Context) (removed int, err error) {
 	}
 	for {
 		n, err := s.cleanSome(ctx)
-		if removed += n; err != nil || n == 0 {
+		removed += n
+		if err != nil || n == 0 {
 			return removed, err
 		}
 	}

@@ -283,7 +283,8 @@ func (n *names) index(op *api.Op, list []byte) {
 
 // aliases is for what a request calls aliases, in its path or in its body, and for the indices whose aliases they are.
 func (n *names) aliases(index []byte, path [][]byte, body []byte, unread bool) {
-	if n.named = true; unread || len(bytes.TrimSpace(body)) > 0 && !jsontext.Valid(body) {
+	n.named = true
+	if unread || len(bytes.TrimSpace(body)) > 0 && !jsontext.Valid(body) {
 		n.all = true
 		return
 	}

@@ -71,7 +71,8 @@ func (it *item) isOurs() bool { return it.course >= retrying || it.err != nil }
 func (b *items) choose() {
 	for k := range b.all {
 		it := &b.all[k]
-		if b.chooseFor(it); it.err != nil {
+		b.chooseFor(it)
+		if it.err != nil {
 			it.account.Kind = outcome.Refused
 		}
 	}

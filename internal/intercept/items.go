@@ -130,7 +130,8 @@ func (b *items) forget() {
 // leaveRoom gives the room back once the bulk has its answer. A bulk that ends in a panic doesn't: something may still be at work in it.
 func (b *items) leaveRoom() {
 	m := b.room
-	if b.room = nil; m == nil || cap(b.all) > keptItems {
+	b.room = nil
+	if m == nil || cap(b.all) > keptItems {
 		return
 	}
 	b.forget()

@@ -94,7 +94,8 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 	if b.Kind == session.KindNone && !created && o.part == nil {
 		o.i.Learner.Blind(o.ref.Index, o.r.Client().Session)
 	}
-	if rev.Source = nil; o.part == nil {
+	rev.Source = nil
+	if o.part == nil {
 		rev.Source = o.body
 	}
 	b.Commit(session.Ack{Stored: rev, Sent: o.body, AnswerNumbers: rev.Numbers, StoredDiffers: o.part != nil && stale, Created: created})

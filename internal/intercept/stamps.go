@@ -90,7 +90,8 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 	case err != nil:
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
 	}
-	if s.fields = fields; bulk {
+	s.fields = fields
+	if bulk {
 		s.body = i.bulkWithoutStamps(r, body)
 	} else {
 		s.body, _, err = f.takeOut(op.Kind, body, fields)

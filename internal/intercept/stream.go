@@ -88,7 +88,8 @@ func (i *Interceptor) guardStream(r *request) (done bool, left asIs) {
 	s := &stream{i: i, r: r, d: d, in: in, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
 		rounds: mostRounds, began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
 	defer s.out.Close()
-	if s.plain = in; r.Gzipped() {
+	s.plain = in
+	if r.Gzipped() {
 		s.plain = &unzipped{in: in}
 	}
 	err := s.run()

@@ -28,7 +28,8 @@ func (r *request) takeTokens() (refused bool) {
 		r.Fail(tokenFailure(err))
 		return true
 	}
-	if r.tokens = tokens; inQuery {
+	r.tokens = tokens
+	if inQuery {
 		target := append([]byte(nil), op.Path...)
 		h.Target = uri.WithParams(target, uri.Without(nil, op.Query, fencing.Param))
 		types := api.TypesUnknown

@@ -131,7 +131,8 @@ func (s *Scanner) Skip() bool { return s.leave(ValueEnd(s.text, s.Value)) }
 // Leave or Skip has to follow.
 func (s *Scanner) Enter() bool {
 	i := s.at
-	if s.at = -1; i < 0 {
+	s.at = -1
+	if i < 0 {
 		return false
 	}
 	if s.end == '}' {
@@ -156,7 +157,8 @@ func (s *Scanner) Leave(inner *Scanner) bool { return inner.over > 0 && s.leave(
 
 // leave notes that the value ends before the index end.
 func (s *Scanner) leave(end int) bool {
-	if s.End = end; end <= s.Value {
+	s.End = end
+	if end <= s.Value {
 		return false
 	}
 	switch i := SkipSpace(s.text, end); s.byte(i) {

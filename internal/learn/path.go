@@ -48,7 +48,8 @@ func (ix *index) path(pointer string) (path string, ok bool) {
 	var b strings.Builder
 	for i, token := range strings.Split(pointer, "/")[1:] {
 		above := b.String()
-		if b.WriteByte('/'); i > 0 && (isData(token) || ix.stars[above]) {
+		b.WriteByte('/')
+		if i > 0 && (isData(token) || ix.stars[above]) {
 			token = "*"
 		}
 		b.WriteString(token)

@@ -18,7 +18,8 @@ type List[T Element[T]] struct{ Oldest, Newest T }
 // Push makes v the newest. v must be in no List.
 func (l *List[T]) Push(v T) {
 	var none T
-	if v.links().Older = l.Newest; l.Newest == none {
+	v.links().Older = l.Newest
+	if l.Newest == none {
 		l.Oldest = v
 	} else {
 		l.Newest.links().Newer = v

@@ -112,7 +112,8 @@ func open(path string, realm []byte) (*Book, error) {
 // load locks the file, and maps it.
 func (b *Book) load(realm []byte) (err error) {
 	defer func(before bool) {
-		if debug.SetPanicOnFault(before); faulted(recover()) {
+		debug.SetPanicOnFault(before)
+		if faulted(recover()) {
 			err = errForeign
 		}
 	}(debug.SetPanicOnFault(true))
@@ -171,7 +172,8 @@ func (b *Book) Close() {
 // survive, deferred, ends the use of the map: before is what debug.SetPanicOnFault(true) returned at its beginning. Where another process
 // has cut the file off, or the disk fails, the use ends in a fault. Without this it would end the process.
 func (b *Book) survive(before bool) {
-	if debug.SetPanicOnFault(before); faulted(recover()) && b.lost.CompareAndSwap(false, true) {
+	debug.SetPanicOnFault(before)
+	if faulted(recover()) && b.lost.CompareAndSwap(false, true) {
 		b.Lost.Call(ErrLost)
 	}
 }

@@ -41,7 +41,8 @@ func (b *Notebook) Secret() [sha256.Size]byte { return b.secret }
 // Put implements note.Notebook.
 func (b *Notebook) Put(id note.ID, n note.Note) {
 	b.last = max(b.last, n.At)
-	if b.notes[id] = n; n.Clients == 0 {
+	b.notes[id] = n
+	if n.Clients == 0 {
 		delete(b.notes, id)
 	}
 }

@@ -87,7 +87,8 @@ func (w *Write) Retried(body []byte, retries int) *upstream.Request {
 	if len(w.Op.Query) > 0 {
 		t, sep = append(append(t, '?'), w.Op.Query...), '&'
 	}
-	if r.Target = t; retries == 0 {
+	r.Target = t
+	if retries == 0 {
 		return r
 	}
 	r.Target = strconv.AppendInt(append(append(t, sep), "retry_on_conflict="...), int64(retries), 10)

@@ -194,7 +194,8 @@ func (p *Request) readQuery(op *api.Op) (refusal *respond.Answer) {
 			return Illegal("the parameter [filter_path] can't be read: %s", err)
 		}
 		filter := glob.ParseFilter(string(v))
-		if p.Filter = &filter; filter.Len() > respond.MaxPatterns {
+		p.Filter = &filter
+		if filter.Len() > respond.MaxPatterns {
 			return Illegal("the parameter [filter_path] has more than %d patterns", respond.MaxPatterns)
 		}
 	}

@@ -29,7 +29,8 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 		}
 	}
 	if t.after != nil {
-		if k = t.after.choiceInput(); t.Repeat == choice.SameSent {
+		k = t.after.choiceInput()
+		if t.Repeat == choice.SameSent {
 			t.Repeat = choice.NoRepeat // another write of the series may have sent the same
 		}
 	}

@@ -28,7 +28,8 @@ func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candida
 // candidates returns the revisions that may be the base, oldest first: the history, the reads, and the view if several clients share the
 // session.
 func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
-	if t.patterns = nil; e.Patterns != nil {
+	t.patterns = nil
+	if e.Patterns != nil {
 		now := *e.Patterns
 		t.patterns = &now
 	}

@@ -86,7 +86,8 @@ func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 
 // claim fills in the claim of the base that d says.
 func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
-	switch c.took = d.Action; d.Action {
+	c.took = d.Action
+	switch d.Action {
 	case choice.TakeRead:
 		r := &e.Reads[d.Read]
 		c.kind, c.Sight, c.sent, c.stored = KindRead, r.Sight, r.Body.Bytes(), r.Body.Bytes()
@@ -99,7 +100,8 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 		c.View, c.sent, c.stored = e.View, e.View.SentBody.Bytes(), e.View.StoredBody.Bytes()
 	case choice.TakePast:
 		p := &e.Past[d.Read]
-		if c.kind = KindRead; p.Written {
+		c.kind = KindRead
+		if p.Written {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
@@ -145,7 +147,8 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 		}
 	}
 	t.sh.startPending(c)
-	if c.entry = e; e != nil {
+	c.entry = e
+	if e != nil {
 		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
 	}
 }

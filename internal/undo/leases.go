@@ -258,7 +258,8 @@ func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (
 			if err := json.Unmarshal(it.Source, h); err != nil {
 				return unreadable(ids[nth], err)
 			}
-			if heads[some[nth]] = h; h.Kind == kindMember {
+			heads[some[nth]] = h
+			if h.Kind == kindMember {
 				ask(h.Journal)
 			}
 			return nil

@@ -152,7 +152,8 @@ func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 			}
 			cleaned++
 		}
-		if after = next; next < 0 {
+		after = next
+		if next < 0 {
 			return cleaned, err
 		}
 	}

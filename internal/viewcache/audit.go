@@ -127,7 +127,8 @@ func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
 			}
 			entries += h.audit(complain)
 		}
-		if holders += n.holders.Len(); hs.networks[n.name] != n || i > 0 && n.Size() > hs.bySize.All()[(i-1)/2].Size() {
+		holders += n.holders.Len()
+		if hs.networks[n.name] != n || i > 0 && n.Size() > hs.bySize.All()[(i-1)/2].Size() {
 			complain("a network isn't in its place")
 		}
 		if n.Size() != bytes {
@@ -146,7 +147,8 @@ func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
 func (h *holder) audit(complain Complain) (entries int) {
 	var newer *Entry
 	for e := h.Newest; e != nil; e, newer = e.Older, e {
-		if entries++; e.holder != h || e.Newer != newer {
+		entries++
+		if e.holder != h || e.Newer != newer {
 			complain("an entry isn't in its place")
 		}
 	}

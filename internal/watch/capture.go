@@ -45,7 +45,8 @@ func (c *Capture) reset(room *budget.Account, limit int) {
 }
 
 func (c *Capture) release() {
-	if c.reset(nil, 0); cap(c.buf) > maxKept {
+	c.reset(nil, 0)
+	if cap(c.buf) > maxKept {
 		c.buf = nil
 	}
 }

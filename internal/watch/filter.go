@@ -46,7 +46,8 @@ func (f *filter) change(p []byte, last bool) []byte {
 		f.look(p)
 		return p
 	}
-	if f.out = f.out[:0]; !f.hold(p) {
+	f.out = f.out[:0]
+	if !f.hold(p) {
 		f.giveUp()
 		f.pass(f.in)
 		f.in = nil
@@ -115,7 +116,8 @@ func (f *filter) begin(last bool) (n int) {
 		return 0
 	}
 	if n = hitsAt(f.in); n == 0 {
-		if f.lookLater(len(f.in)); len(f.in) > maxHit {
+		f.lookLater(len(f.in))
+		if len(f.in) > maxHit {
 			f.giveUp()
 		}
 		return 0

@@ -30,7 +30,8 @@ func (rd *Reading) getFiltered() bool {
 	if query == nil || !wire.AcceptsJSON(rd.r.Fields()) {
 		return false
 	}
-	if rd.begin(true); !rd.choice.open && !rd.remembers(rd.choice.rule) {
+	rd.begin(true)
+	if !rd.choice.open && !rd.remembers(rd.choice.rule) {
 		return false
 	}
 	res, err := rd.ask(http.MethodGet, op.Path, query, nil)

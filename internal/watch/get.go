@@ -100,7 +100,8 @@ var etagName = []byte("ETag")
 
 // headOpen looks which rule watches the read after all.
 func (rd *Reading) headOpen(h *wire.Head, first []byte) []wire.Field {
-	if rd.copy.Head(h, nil); !rd.copy.usable {
+	rd.copy.Head(h, nil)
+	if !rd.copy.usable {
 		return nil
 	}
 	rd.decide(rd.copy.beginning(first).Index)
@@ -132,7 +133,8 @@ func (rd *Reading) rememberCopy() {
 // its client never sees is no base. A stamped document is remembered for any client that brings the stamp back.
 func (rd *Reading) remember(d *Document) {
 	if !rd.remembers(d.watches) {
-		if rd.show(d); d.stamper == nil || !d.stamper.FromStamp || !d.whole {
+		rd.show(d)
+		if d.stamper == nil || !d.stamper.FromStamp || !d.whole {
 			return
 		}
 	}
@@ -299,7 +301,8 @@ func (rd *Reading) watchStatus() bool {
 			rd.copy.Head(h, nil)
 		case h.Status == http.StatusOK && !op.Head:
 			rd.readNumbers(h, first)
-			if rd.showOne(d); !known {
+			rd.showOne(d)
+			if !known {
 				rd.showUnknown() // the name may be an alias
 			}
 		}
@@ -334,7 +337,8 @@ func (rd *Reading) readNumbers(h *wire.Head, first []byte) {
 	if !rd.showsNumbers() {
 		return
 	}
-	if rd.copy.Head(h, nil); rd.copy.usable {
+	rd.copy.Head(h, nil)
+	if rd.copy.usable {
 		if it := rd.copy.beginning(first); it.Numbered {
 			rd.document.Numbers = it.Numbers
 		}
@@ -413,7 +417,8 @@ func (rd *Reading) watchSource() bool {
 	if _, pretty := uri.Param(op.Query, "pretty"); target == nil || pretty {
 		return false
 	}
-	if rd.begin(true); !rd.remembers(rd.choice.rule) {
+	rd.begin(true)
+	if !rd.remembers(rd.choice.rule) {
 		return false
 	}
 	res, err := rd.ask(http.MethodGet, target, op.Query, nil)
@@ -421,7 +426,8 @@ func (rd *Reading) watchSource() bool {
 		return false
 	}
 	defer res.Release()
-	if d.readOne(res.Status, res.Payload); !d.whole || !d.Numbered {
+	d.readOne(res.Status, res.Payload)
+	if !d.whole || !d.Numbered {
 		return false
 	}
 	rd.decide(d.Index)

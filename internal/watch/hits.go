@@ -167,7 +167,8 @@ func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
 		rd.showRest(sources(hit))
 		return
 	}
-	if rules.find(rd, name, d.Index); d.Numbered && rd.remembers(rules.watches) {
+	rules.find(rd, name, d.Index)
+	if d.Numbered && rd.remembers(rules.watches) {
 		rd.lookAtName(d)
 		rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
 	} else {

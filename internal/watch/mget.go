@@ -82,7 +82,8 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 		if d.elsewhere && !pathIsIndex() {
 			continue
 		}
-		if f.find(rd, d.name, d.Index); stamps {
+		f.find(rd, d.name, d.Index)
+		if stamps {
 			d.stamper = f.stamper
 		}
 		d.watches = f.watches

@@ -62,7 +62,8 @@ func (f *searchPlan) judgeQuery() {
 	}
 	if v, given := uri.Param(f.query, "size"); given {
 		n, err := strconv.ParseInt(string(v), 10, 64)
-		if f.size = n; err != nil {
+		f.size = n
+		if err != nil {
 			f.size = math.MaxInt64 // whatever it is
 		}
 	}

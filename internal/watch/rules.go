@@ -19,7 +19,8 @@ func (rd *Reading) choose() {
 		return
 	}
 	ix, known := rd.w.Catalog.Cached(rd.r.Client().Realm, c.target.Index)
-	if c.open = !known; known {
+	c.open = !known
+	if known {
 		c.target.Concrete, c.target.Stream = ix.Name, ix.DataStream
 		c.rule = rd.rules.MatchRequest(&c.target)
 	}

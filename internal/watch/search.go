@@ -15,7 +15,8 @@ import (
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
 	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query}
-	if rd.plan(&f); asksForPart(op.Query) || !rd.r.Rewritable() || !f.stamps && !rd.known() {
+	rd.plan(&f)
+	if asksForPart(op.Query) || !rd.r.Rewritable() || !f.stamps && !rd.known() {
 		return false
 	}
 	f.requestBody, f.size = requestBodyOf(rd.r, rd.w.MaxBody), defaultSize
@@ -61,14 +62,16 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 	if res.Status == http.StatusOK {
 		text, ok := f.text(rd.w.MaxBody)
 		if !ok { // whether the client wants the numbers can't be told
-			if rd.unread = true; !rd.unwatched() {
+			rd.unread = true
+			if !rd.unwatched() {
 				rd.r.Pass(proxy.ForwardOptions{})
 			}
 			return
 		}
 		f.judge(text)
 		rd.hitsOf(f, answer)
-		if answer = rd.stamps.into(answer); !f.numbered {
+		answer = rd.stamps.into(answer)
+		if !f.numbered {
 			take := filter{hit: added{numbers: true}.without}
 			answer = take.change(answer, true)
 		}
@@ -96,7 +99,8 @@ func (rd *Reading) hitsOf(f *searchPlan, answer []byte) {
 		rd.stamp(d)
 		rest -= d.sources()
 	}
-	if rd.showRest(rest); unread && !rd.named() {
+	rd.showRest(rest)
+	if unread && !rd.named() {
 		rd.showUnknown()
 	}
 }

@@ -177,7 +177,8 @@ func (rd *Reading) showOne(d *Document) {
 		note = func(s session.Session, ref doc.Ref) { rd.w.Sessions.ReadPart(s, ref, doc.Revision{Numbers: d.Numbers}) }
 	}
 	ref, maybe := rd.homes(d)
-	if note(rd.client.Session, ref); maybe != "" {
+	note(rd.client.Session, ref)
+	if maybe != "" {
 		ref.Routing = maybe
 		note(rd.client.Session, ref)
 	}

@@ -178,7 +178,8 @@ func (r *result) plan(d *state.Doc, session string, now int64) {
 		if h == nil {
 			break
 		}
-		if r.todo = append(r.todo, h.Token); in.do == unshare {
+		r.todo = append(r.todo, h.Token)
+		if in.do == unshare {
 			break
 		}
 	}

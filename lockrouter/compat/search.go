@@ -92,7 +92,8 @@ func (c *Compat) find(ctx context.Context, s *searchRequest, session string) (li
 				list = append(list, f)
 			}
 		}
-		if q.After = page.Next; page.Next == "" {
+		q.After = page.Next
+		if page.Next == "" {
 			return list, total, nil
 		}
 	}
@@ -364,7 +365,8 @@ func (c *Compat) get(ctx context.Context, r *reply, id string, sourceOnly bool) 
 func (r *reply) got(d *state.Doc, id string) (object, hit, bool) {
 	f, ok := r.c.document(d, "")
 	o := r.document(id)
-	if o["found"] = ok; ok {
+	o["found"] = ok
+	if ok {
 		o["_version"], o["_seq_no"], o["_primary_term"], o["_source"] = 1, f.token, 1, f.source
 	}
 	return o, f, ok

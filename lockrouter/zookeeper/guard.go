@@ -178,7 +178,8 @@ func (g *guarded) see(p []byte) error {
 		g.line.hear()
 		return nil
 	}
-	if g.head = append(g.head, p...); g.left > 0 {
+	g.head = append(g.head, p...)
+	if g.left > 0 {
 		return nil
 	}
 	ms := binary.BigEndian.Uint32(g.head[timeoutField-4 : timeoutField])

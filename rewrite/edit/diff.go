@@ -79,7 +79,8 @@ func (d *differ) Edit(old, new tree.Value) {
 }
 
 func (d *differ) emit(op Operation) {
-	if d.size += len(op.Path) + len(op.Value); !d.Enough() {
+	d.size += len(op.Path) + len(op.Value)
+	if !d.Enough() {
 		op.Value = bytes.Clone(op.Value)
 		d.out = append(d.out, op)
 	}

@@ -208,7 +208,8 @@ func (r *run) union(p slot, n *node) error {
 	}
 	for _, v := range wanted {
 		known := r.table.Len()
-		if r.table.Number(v); r.table.Len() > known {
+		r.table.Number(v)
+		if r.table.Len() > known {
 			if err := r.push(array, v); err != nil {
 				return err
 			}

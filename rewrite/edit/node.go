@@ -47,7 +47,8 @@ func (n *node) expand(e *editor) *node {
 	for c := n.was.FirstOfAll(); c.Exists(); c = c.NextOfAll() {
 		all++ // with the hidden ones
 	}
-	if e.opened += all; e.take(all*roomOfOpening) != nil {
+	e.opened += all
+	if e.take(all*roomOfOpening) != nil {
 		return n
 	}
 	n.open, n.live, n.read = true, n.was.Len(), all

@@ -70,7 +70,8 @@ func (op *Operation) read(v tree.Value) (reason string) {
 		}
 		return ""
 	}
-	if op.Op = field(keyOp); reason != "" {
+	op.Op = field(keyOp)
+	if reason != "" {
 		return reason
 	}
 	op.Path = field(keyPath)

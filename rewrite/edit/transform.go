@@ -159,7 +159,8 @@ func (t *Transformer) apply(candidate []byte, in *Inputs, done func(r *run, held
 	for i := range t.steps {
 		held, err := r.carryOut(i, &t.steps[i])
 		err = r.bound(err)
-		if done(r, held, err); err != nil {
+		done(r, held, err)
+		if err != nil {
 			return nil, err
 		}
 	}

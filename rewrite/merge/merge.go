@@ -31,7 +31,8 @@ func New(def Strategy, paths []PathRule) (*Merger, error) {
 // WithLimits returns a Merger with the same strategies and other limits.
 func (m *Merger) WithLimits(l tree.Limits) *Merger {
 	with := *m
-	if with.limits = l; m.guessing != nil {
+	with.limits = l
+	if m.guessing != nil {
 		with.guessing = m.guessing.WithLimits(l)
 	}
 	return &with

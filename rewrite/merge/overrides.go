@@ -23,7 +23,8 @@ func (r *run) overrides(b, s tree.Value, sc scope) bool {
 	base := b.Finder()
 	for m := s.First(); m.Exists(); m = m.Next() {
 		ok := r.overrides(base.Like(m), m, r.enter(sc, tree.Place{Member: m}))
-		if r.leave(sc); !ok {
+		r.leave(sc)
+		if !ok {
 			return false
 		}
 	}

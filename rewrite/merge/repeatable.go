@@ -40,7 +40,8 @@ func (r *run) membersRepeatable(b, s, c tree.Value, sc scope) bool {
 	base, sent, cur := b.Finder(), s.Finder(), c.Finder()
 	for m := s.First(); m.Exists(); m = m.Next() {
 		ok := r.repeatable(base.Like(m), m, cur.Like(m), r.enter(sc, tree.Place{Member: m}))
-		if r.leave(sc); !ok {
+		r.leave(sc)
+		if !ok {
 			return false
 		}
 	}
@@ -65,7 +66,8 @@ func (r *run) elementsRepeatable(b, s, c tree.Value, sc scope) bool {
 			continue // somebody else's
 		}
 		ok := r.repeatable(in.base[id], in.sent[id], in.cur[id], r.enter(sc, tree.Place{Index: id}))
-		if r.leave(sc); !ok {
+		r.leave(sc)
+		if !ok {
 			return false
 		}
 	}

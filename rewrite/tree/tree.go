@@ -84,7 +84,8 @@ func (t *Tree) Grow(n int) { t.nodes = slices.Grow(t.nodes[:0], n) }
 // Release drops the document and keeps the memory for the next, unless that is more than is worth keeping.
 func (t *Tree) Release() {
 	const keepNodes, keepSlots = 1 << 14, 1 << 16
-	if t.src, t.room = nil, nil; cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
+	t.src, t.room = nil, nil
+	if cap(t.nodes) > keepNodes || cap(t.slots) > keepSlots {
 		*t = Tree{}
 	}
 }
