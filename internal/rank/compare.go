@@ -104,30 +104,61 @@ func (w *weighing) fewest(cs []Candidate) int {
 
 // follow notes how the candidate differs from the one that was compared last.
 func (w *weighing) follow(theirs *Digest) {
-	m, n := len(w.last.members), len(theirs.members)
-	w.followItems(w.last.items[:m], theirs, 0, n)
-	w.followItems(w.last.items[m:], theirs, n, len(theirs.items))
+	for _, d := range w.differences(theirs) {
+		w.note(d.key, theirs, int(d.at))
+	}
 	w.last, w.lastCandidate = theirs, w.candidate
 }
 
-// followItems notes how the items of the candidate, from one to another, differ from the last one's.
-func (w *weighing) followItems(last []item, theirs *Digest, from, to int) {
-	for next := theirs.items[from:to]; len(last) > 0 || len(next) > 0; {
+// delta is how a digest differs from another one.
+type delta struct {
+	from        uint64 // the id of the other one
+	differences []difference
+}
+
+// difference is an item that one of two digests lacks, or that has another value in it.
+type difference struct {
+	key uint64
+	at  int32 // its place among the items of the digest; -1: the digest lacks it
+}
+
+// mostKept is how many differences a digest keeps at most.
+const mostKept = 16
+
+// differences returns how the candidate differs from the one that was compared last. From one write to the next, candidates are mostly the
+// same. So each keeps its few differences from the one before it.
+func (w *weighing) differences(theirs *Digest) []difference {
+	if kept := theirs.kept.Load(); kept != nil && kept.from == w.last.id {
+		return kept.differences
+	}
+	m, n := len(w.last.members), len(theirs.members)
+	all := appendDifferences(w.between[:0], w.last.items[:m], theirs.items[:n], 0)
+	all = appendDifferences(all, w.last.items[m:], theirs.items[n:], n)
+	if w.between = all; w.last != w.mine && len(all) <= mostKept {
+		theirs.kept.Store(&delta{w.last.id, slices.Clone(all)})
+	}
+	return all
+}
+
+// appendDifferences appends how items differ from the last ones. They begin at a place among all items of their digest.
+func appendDifferences(all []difference, last, next []item, from int) []difference {
+	for at := int32(from); len(last) > 0 || len(next) > 0; { //nolint:gosec // bounded by maxValues
 		n := alike(last, next)
-		last, next, from = last[n:], next[n:], from+n
+		last, next, at = last[n:], next[n:], at+int32(n) //nolint:gosec // bounded by maxValues
 		switch {
 		case len(last) == 0 && len(next) == 0:
 		case len(next) == 0 || len(last) > 0 && last[0].key < next[0].key:
-			w.note(last[0].key, theirs, -1)
+			all = append(all, difference{last[0].key, -1})
 			last = last[1:]
 		default:
-			w.note(next[0].key, theirs, from)
+			all = append(all, difference{next[0].key, at})
 			if len(last) > 0 && last[0].key == next[0].key {
 				last = last[1:]
 			}
-			next, from = next[1:], from+1
+			next, at = next[1:], at+1
 		}
 	}
+	return all
 }
 
 // note notes that the content with that key isn't what it was in the last candidate. It is the candidate's j-th item; -1: the candidate

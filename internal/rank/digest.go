@@ -5,21 +5,27 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"optimist/rewrite/tree"
 )
 
 // Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
-// without their order. It is immutable.
+// without their order. It is immutable, but for what it keeps of its last comparison.
 type Digest struct {
+	id       uint64   // no other digest has it; 0: it is a digester's own
 	keys     Keys     // by which entries were told apart
 	items    []item   // of the members, by place, and then of the parts, by hash
 	members  []member // the rest of the first items
 	parts    []part   // the rest of the others
 	numbers  []number
-	lists    []list    // those that aren't in lists, by place
-	elements []element // of all these, in their order
+	lists    []list                // those that aren't in lists, by place
+	elements []element             // of all these, in their order
+	kept     atomic.Pointer[delta] // from the digest that it was compared with last; nil: none is kept
 }
+
+// newestID is the id of the newest digest.
+var newestID atomic.Uint64
 
 // list is where the elements of a list are.
 type list struct {
@@ -103,8 +109,10 @@ func NewDigest(source []byte, keys Keys) *Digest {
 	if !d.read(source, keys) {
 		return nil
 	}
-	return &Digest{keys, slices.Clone(d.items), slices.Clone(d.members), slices.Clone(d.parts), slices.Clone(d.numbers), slices.Clone(d.lists),
-		slices.Clone(d.elements)}
+	return &Digest{
+		id: newestID.Add(1), keys: keys, items: slices.Clone(d.items), members: slices.Clone(d.members), parts: slices.Clone(d.parts),
+		numbers: slices.Clone(d.numbers), lists: slices.Clone(d.lists), elements: slices.Clone(d.elements),
+	}
 }
 
 const (
@@ -208,7 +216,7 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 160)
+	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 216 + 16*mostKept)
 }
 
 // Keys are the members by which a rule tells entries of lists apart: the hashes of their names, in order.

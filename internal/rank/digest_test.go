@@ -79,7 +79,8 @@ func TestADigestKnowsItsSize(t *testing.T) {
 	d := digestOf([]byte(large(20)))
 	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
 	want := size(cap(d.items), reflect.TypeFor[item]()) + size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
-		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]())
+		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]()) +
+		size(1, reflect.TypeFor[delta]()) + size(mostKept, reflect.TypeFor[difference]())
 	if got := d.Size(); got < want || got > want+64 {
 		t.Errorf("%d bytes, want %d and a little", got, want)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"optimist/internal/doc"
 	"optimist/rewrite/tree"
 )
@@ -250,4 +252,36 @@ func TestWhatIdentifiesAnEntry(t *testing.T) {
 			t.Errorf("%s: %v", entry, got)
 		}
 	}
+}
+
+// A digest keeps how it differs from the one that it was compared with last. Whatever it was compared with before, the choice is the same.
+func TestWhatDigestsKeepChangesNoChoice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		source := func(name string) string {
+			values := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 6).Draw(t, name)
+			return strings.ReplaceAll(fmt.Sprintf(`{"a":%d,"b":%d,"list":%v}`, values[0], len(values), values), " ", ",")
+		}
+		all := make([]Candidate, 6)
+		for i := range all {
+			all[i].Revision = at(int64(i+1), source("source"))
+			all[i].Digest = digestOf(all[i].Source)
+		}
+		for range 4 {
+			var kept, fresh []Candidate
+			for _, c := range all {
+				if rapid.Bool().Draw(t, "is a candidate") {
+					kept = append(kept, c)
+					c.Digest = digestOf(c.Source)
+					fresh = append(fresh, c)
+				}
+			}
+			if len(kept) == 0 {
+				continue
+			}
+			sent := Sent{Body: []byte(source("sent"))}
+			if got, want := Likeliest(kept, sent), Likeliest(fresh, sent); got != want {
+				t.Fatalf("%+v, want %+v", got, want)
+			}
+		}
+	})
 }

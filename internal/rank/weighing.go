@@ -15,6 +15,7 @@ type weighing struct {
 	differing     set       // in which of them the candidate differs that is being compared
 	last          *Digest   // the candidate that was compared last; mine: none was
 	lastCandidate int32
+	between       []difference // of the last candidate and the one that is being compared
 
 	// For one number, and each candidate.
 	steps   []float64 // how far the client would have moved it
@@ -91,16 +92,15 @@ func (w *weighing) begin(n int, mine *Digest, part bool) {
 	w.mine, w.part, w.newest = mine, part, -1
 	w.last, w.lastCandidate, w.compared = mine, none, 0
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
-	w.changes, w.contents = w.changes[:0], w.contents[:0]
+	w.changes, w.contents = w.changes[:0], append(w.contents[:0], make([]content, len(mine.items))...)
 	w.differing = set{words: w.differing.words[:0]}
 	w.places.reset()
 	for i := range mine.items {
-		c := content{oldest: oldest{present, present}}
-		if i < len(mine.members) {
-			c.weight = mine.members[i].weight
-		}
 		w.places.add(mine.items[i].key)
-		w.contents = append(w.contents, c)
+		w.contents[i].oldest = oldest{present, present}
+	}
+	for i := range mine.members {
+		w.contents[i].weight = mine.members[i].weight
 	}
 }
 
