@@ -216,7 +216,8 @@ func (d *Digest) Size() int64 {
 	if d == nil {
 		return 0
 	}
-	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + 216 + 16*mostKept)
+	const itself = 216 + 16*mostKept // with what it keeps
+	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + itself)
 }
 
 // Keys are the members by which a rule tells entries of lists apart: the hashes of their names, in order.
