@@ -271,6 +271,36 @@ func clashByPlace(base, sent, cur []any) bool {
 	return false
 }
 
+// slide is the pairs of two windows that slide over base to the same end, of which pairsSent and pairsCur elements are left at most.
+func slide(base, sent, cur []any, pairsSent, pairsCur int) (toSent, toCur [][2]int, ok bool) {
+	most := 0
+	for _, toEnd := range []bool{true, false} {
+		stay := func(list []any) (pairs [][2]int) {
+			for n := min(len(base), len(list)); n > 0; n-- {
+				i, j := len(base)-n, 0
+				if !toEnd {
+					i, j = 0, len(list)-n
+				}
+				if alike(base[i:i+n], list[j:j+n]) {
+					for k := range n {
+						pairs = append(pairs, [2]int{i + k, j + k})
+					}
+					return pairs
+				}
+			}
+			return nil
+		}
+		window := func(list []any, n, pairs int) bool {
+			return n < len(list) && 2*n >= min(len(base), len(list)) && n+1 >= pairs
+		}
+		s, c := stay(sent), stay(cur)
+		if window(sent, len(s), pairsSent) && window(cur, len(c), pairsCur) && len(s)+len(c) > most {
+			toSent, toCur, ok, most = s, c, true, len(s)+len(c)
+		}
+	}
+	return toSent, toCur, ok
+}
+
 func otherPlace(pair [2]int) bool { return pair[0] != pair[1] }
 
 func onlyPlaces(list []any) bool {
@@ -306,16 +336,26 @@ func leftmostLCS(a, b []any) (best [][2]int) {
 
 func (m *model) array(base, sent, cur []any) any {
 	toSent, toCur := canonicalLCS(base, sent), canonicalLCS(base, cur)
-	if n := len(base); n == len(sent) && n == len(cur) && onlyPlaces(base) {
-		bySent, byCur := samePlaces(base, sent), samePlaces(base, cur)
-		replaced := !slices.ContainsFunc(toSent, otherPlace)
-		if replaced || n-len(bySent) <= 2*(n-len(toSent)) && !clashByPlace(base, sent, cur) {
-			toSent, toCur = bySent, byCur // a row
+	windows := false
+	if onlyPlaces(base) {
+		n, bySent, byCur := len(base), samePlaces(base, sent), samePlaces(base, cur)
+		row := n == len(sent) && n == len(cur)
+		fewSent, fewCur := n-len(bySent) <= 2*(n-len(toSent)), n-len(byCur) <= 2*(n-len(toCur))
+		sentStays, curStays := !slices.ContainsFunc(toSent, otherPlace), !slices.ContainsFunc(toCur, otherPlace)
+		slidSent, slidCur, slid := slide(base, sent, cur, len(toSent), len(toCur))
+		switch {
+		case slid && !(sentStays && curStays) && !(row && fewSent && fewCur && (sentStays || !clashByPlace(base, sent, cur))):
+			toSent, toCur, windows = slidSent, slidCur, true
+		case row && fewSent:
+			toSent, toCur = bySent, byCur
 		}
 	}
 	s, c := scriptOf(base, sent, toSent), scriptOf(base, cur, toCur)
 	both := func(i int) bool { return s.instead[i] >= 0 && c.instead[i] >= 0 }
 	leaveSent, leaveCur := moves(base, s, c)
+	if windows {
+		leaveSent, leaveCur = nil, nil
+	}
 	out := []any{}
 	add := func(run []any, i, from, to int, leave map[[2]int]bool) {
 		for x := from; x < to; x++ {

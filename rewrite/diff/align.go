@@ -91,6 +91,16 @@ func unpaired(partners []int32) (n int) {
 	return n
 }
 
+// unpair leaves the elements from place lo on without partners.
+func (al *Alignment) unpair(lo int) {
+	for k := lo; k < len(al.To); k++ {
+		al.To[k] = None
+	}
+	for k := lo; k < len(al.From); k++ {
+		al.From[k] = None
+	}
+}
+
 func (al *Alignment) pair(i, j int32) { al.To[i], al.From[j] = j, i }
 
 // Align returns the script from array a to array b; a missing array is an empty one. ok is false if the comparison would be over the
@@ -104,12 +114,7 @@ func (w *Workspace) Align(a, b tree.Value) (al Alignment, ok bool) {
 		al.pair(int32(lo), int32(lo))
 		lo++
 	}
-	for k := lo; k < len(al.A); k++ {
-		al.To[k] = None
-	}
-	for k := lo; k < len(al.B); k++ {
-		al.From[k] = None
-	}
+	al.unpair(lo)
 	if lo == len(al.A) || lo == len(al.B) {
 		return al, true
 	}
@@ -147,12 +152,7 @@ func (al *Alignment) keepPlaces(lo int) {
 
 // pairPlaces pairs the elements from place lo on that are equal at the same places, and no others.
 func (al *Alignment) pairPlaces(lo int) {
-	for k := lo; k < len(al.A); k++ {
-		al.To[k] = None
-	}
-	for k := lo; k < len(al.B); k++ {
-		al.From[k] = None
-	}
+	al.unpair(lo)
 	for k := lo; k < len(al.A) && k < len(al.B); k++ {
 		if al.A[k].Equal(al.B[k]) {
 			al.pair(int32(k), int32(k))

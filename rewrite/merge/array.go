@@ -10,18 +10,20 @@ type edits struct {
 	sides
 	sent, cur     diff.Alignment
 	bySent, byCur []diff.Edit
+	windows       bool    // they slide, and nothing was moved
 	drop          []int32 // 1 for an element of sent that is left out: see dropMoves, dropCopies and dropEchoes
 	dropCur       []int32 // 1 for an element of current that is left out: the client has removed it, and others have moved it
 }
 
 // edits aligns the arrays. ok is false if that is over the limit.
 //
-// An array that is as long as ever, and in which only places tell elements apart, is a row if the client has only replaced elements. It is
-// one, too, if the client has moved an element: else that would shift others. But a window that slides looks like a move. If two windows
-// slide, they mostly clash at some place, and lists that clash are no rows: they keep what both sides have put in.
+// If some elements are equal, or are arrays, they say little about which is which. Two kinds of such arrays are known. In a window that
+// slides, what one side has put in is never what the other has put in, or has dropped. A row is as long as ever, and its elements have
+// places: if the client has moved one, that must not shift others.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
-	row := b.Len() == s.Len() && b.Len() == c.Len() // as long as ever
+	log := r.strategy(sc) == Append // and no row
+	row := !log && b.Len() == s.Len() && b.Len() == c.Len()
 	if row && r.countsByPlace(sc) {
 		e.sent, e.cur, ok = r.AlignByPlace(b, s), r.AlignByPlace(b, c), true
 	} else {
@@ -30,14 +32,25 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 		e.cur, ok = r.Align(b, c)
 		ok = ok && fits
 	}
-	if ok && row && r.OnlyPlaces(e.sent.A) && (e.sent.KeepsPlaces() || e.sent.MayKeepPlaces() && !e.clashByPlace()) {
-		e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
+	if !ok {
+		return e, false
 	}
-	if ok {
-		e.bySent, e.byCur = r.Edits(&e.sent), r.Edits(&e.cur)
-		e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
+	if log || r.OnlyPlaces(e.sent.A) {
+		e.windows = (log || !e.keepPlaces(row)) && r.AlignWindows(&e.sent, &e.cur)
+		if !e.windows && row && e.sent.MayKeepPlaces() {
+			e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
+		}
 	}
-	return e, ok
+	e.bySent, e.byCur = r.Edits(&e.sent), r.Edits(&e.cur)
+	e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
+	return e, true
+}
+
+// keepPlaces reports whether the two sides say more of a row than of two windows: neither moves an element, or both change few places. A
+// window in which nearly all elements are equal looks so, too. If the client moves an element, a clash at a place tells that it is no row.
+func (e *edits) keepPlaces(row bool) bool {
+	sent, cur := e.sent.KeepsPlaces(), e.cur.KeepsPlaces()
+	return sent && cur || row && e.sent.MayKeepPlaces() && e.cur.MayKeepPlaces() && (sent || !e.clashByPlace())
 }
 
 // clashByPlace reports whether some place has one new element on the one side, and another one on the other. All three arrays have the same
@@ -136,7 +149,7 @@ func (e *edits) sameElements(s, c *diff.Edit) bool {
 // current has it. A string or an object that one side moved and the other removed is gone, if the base has it once: numbers are equal
 // by chance.
 func (r *run) dropMoves(e *edits) {
-	if !e.bothRemove() {
+	if e.windows || !e.bothRemove() {
 		return
 	}
 	mark, ids := r.Ints.Mark(), &r.Table

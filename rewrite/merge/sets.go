@@ -40,7 +40,7 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 	case Union:
 		ok = r.union(&p, r.Elements(b), r.Elements(s))
 	case Append:
-		if ok = r.appended(&p, b, s, c); !ok {
+		if ok = r.appended(&p, sides{b, s, c}, *sc); !ok {
 			sc.unfit()
 		}
 	case ByKey:
@@ -93,8 +93,8 @@ func (r *run) union(p *plan, base, sent []tree.Value) bool {
 
 // appended keeps what current has, but for the elements of the base that the client removed, and adds the elements that the
 // client inserted.
-func (r *run) appended(p *plan, b, s, c tree.Value) bool {
-	e, ok := r.edits(b, s, c, scope{}) // an appended element has no place of its own
+func (r *run) appended(p *plan, of sides, sc scope) bool {
+	e, ok := r.edits(of.b, of.s, of.c, sc)
 	if !ok {
 		return false
 	}
