@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	"iter"
 	"net/http"
 
@@ -10,7 +9,6 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/jsontext"
 	"optimist/internal/respond"
 	"optimist/internal/rule"
 )
@@ -181,27 +179,4 @@ func partialHits(requestBody []byte) bool {
 func wholeSource(v gjson.Result) bool {
 	f, ok := respond.BodySourceFilter(v)
 	return ok && f.Whole()
-}
-
-// bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
-// between the key's colon and the end of the answer to a get, whose last member it is.
-func bare(answer, source []byte) []byte {
-	from := cap(answer) - cap(source)
-	to := from + len(source)
-	for from > 0 && jsontext.IsSpace(answer[from-1]) {
-		from--
-	}
-	for to < len(answer) && jsontext.IsSpace(answer[to]) {
-		to++
-	}
-	if from == 0 || answer[from-1] != ':' || to >= len(answer) || answer[to] != '}' {
-		return source
-	}
-	return answer[from:to]
-}
-
-// unindented is a document that stands in a pretty answer as it would stand by itself: each of its lines two spaces further out.
-// No string has an end of a line in it.
-func unindented(source []byte) []byte {
-	return append(bytes.ReplaceAll(source, []byte("\n  "), []byte("\n")), '\n')
 }

@@ -80,12 +80,6 @@ type choice struct {
 	open bool
 }
 
-// questions are those of one read to the engine.
-type questions struct {
-	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
-	unanswered bool            // the engine couldn't be asked something
-}
-
 // added are members that the engine is asked to put into hits, and that are taken out again: the client didn't ask for them.
 type added struct{ numbers, version bool }
 

@@ -1,0 +1,74 @@
+package watch
+
+import (
+	"cmp"
+	"strings"
+
+	"optimist/internal/api"
+)
+
+// questions are those of one read to the engine.
+type questions struct {
+	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
+	unanswered bool            // the engine couldn't be asked something
+}
+
+// settle has the engine asked what the index is, if that is suspected to be another one than before, or if nobody knows yet to which
+// document the routing leads. The read itself needs that: what was read before it mustn't take it along, and it is no base of another
+// document. It reports whether it has asked: the client may have left meanwhile.
+func (rd *Reading) settle(d *Document) (asked bool) {
+	return rd.askFor(d.Ref.Index, d.name, func() bool {
+		_, maybe := rd.homes(d)
+		return maybe != "" || rd.suspects(d.Ref.Index)
+	})
+}
+
+// settleFirst is settle for a search of these names, before it is sent: while its hits come nobody may ask. What is suspected then is lost.
+// Which indices a pattern finds isn't known before, and of a long list only the first names are settled.
+func (rd *Reading) settleFirst(names string) {
+	realm, n := rd.r.Client().Realm, 0
+	for name := range strings.SplitSeq(names, ",") {
+		if n++; n > settledFirst {
+			return
+		}
+		if !api.OneIndex(name) {
+			continue
+		}
+		index := name
+		if ix, known := rd.w.Catalog.Cached(realm, name); known {
+			index = ix.Name
+		}
+		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.suspects(index) })
+	}
+}
+
+// settledFirst is of how many names of a search the engine is asked at most.
+const settledFirst = 8
+
+// suspects reports whether other clients have found another index of the name, and the engine hasn't been asked about it since.
+func (rd *Reading) suspects(index string) bool {
+	_, open := rd.w.Sessions.Suspicion(rd.r.Client().Session.Credentials(), index)
+	return open
+}
+
+// askFor asks what a name is, and the index, as long as something is open, each once for a read. It reports whether it asked. All of the
+// answer must be here, or nothing of the read be sent: while somebody waits for a connection to ask, the read must not hold another. If the
+// engine doesn't answer, the read asks no more.
+func (rd *Reading) askFor(index, name string, open func() bool) (asked bool) {
+	q := &rd.questions
+	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
+		switch {
+		case q.asked[next]:
+			continue
+		case q.unanswered || !open():
+			return asked
+		case q.asked == nil:
+			q.asked = make(map[string]bool)
+		}
+		q.asked[next], asked = true, true
+		rd.r.FreeUpstream()
+		_, err := rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next)
+		q.unanswered = err != nil
+	}
+	return asked
+}

@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"math/rand/v2"
+	"net/http"
+
+	"optimist/internal/api"
+	"optimist/internal/doc"
+)
+
+// rememberCopy remembers the document of an answer that was copied.
+func (rd *Reading) rememberCopy() {
+	d := &rd.document
+	if body, ok := rd.copy.Body(); ok {
+		d.readOne(rd.copy.Status, body)
+	} else if d.Numbers = rd.copy.numbers; d.Known() { // what was read before is not its base
+		d.Numbered, d.whole = true, true
+	} else if rd.copy.Status == http.StatusOK {
+		rd.showOne(d)
+	}
+	d.watches = rd.choice.rule
+	rd.remember(d)
+}
+
+// remember notes in the client's session the document that it saw, if a rule asks for that, and the client still waits: an answer that
+// its client never sees is no base. A stamped document is remembered for any client that brings the stamp back.
+func (rd *Reading) remember(d *Document) {
+	if !rd.remembers(d.watches) {
+		rd.show(d)
+		if d.stamper == nil || !d.stamper.FromStamp || !d.whole {
+			return
+		}
+	}
+	if rd.r.Op().Head || rd.clientLeft() {
+		return
+	}
+	rd.lookAtName(d)
+	if rd.lookAtIndex(d) && rd.clientLeft() {
+		return
+	}
+	ref := rd.home(d)
+	rd.compare(d, &ref)
+	switch {
+	case d.absent:
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
+	case d.whole && d.Numbered && rd.ticket == 0:
+		d.stale = rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch) || d.stale
+	case d.whole && d.Numbered:
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
+	default:
+		rd.show(d)
+	}
+}
+
+// lookAtName notes which index the read shows the name to stand for.
+func (rd *Reading) lookAtName(d *Document) {
+	if d.Index != nil && api.OneIndex(d.name) {
+		rd.w.Catalog.Found(rd.r.Asker(), d.name, d.Ref.Index, !d.hit)
+	}
+}
+
+// lookAtIndex notes what the read shows of the index, and reports whether it has asked the engine for it, which may take long.
+func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
+	switch missing := d.absent && d.noIndex; {
+	case missing && rd.ticket != 0:
+		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
+		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
+	case missing:
+	case d.absent, d.whole && d.Numbered:
+		return rd.settle(d)
+	}
+	return false
+}
+
+// home is the document as what is read of it is remembered. If the engine hasn't said what its index is, that counts for its own routing
+// only. Without one, it may be another document, or the same: what the session knew of that is older, and is no base any more.
+func (rd *Reading) home(d *Document) doc.Ref {
+	ref, maybe := rd.homes(d)
+	if maybe != "" {
+		rd.w.Sessions.ReadUnknown(rd.client.Session, ref)
+		ref.Routing = maybe
+	}
+	return ref
+}
+
+// homes is the document as its writes name it. Documents that are read through a routing alias have the alias's routing: documents of two
+// such aliases differ, even with the same id, unless the index has one shard. homes doesn't wait for the engine to say whether that is so:
+// until that is known, the document has no routing, or the one that is maybe.
+func (rd *Reading) homes(d *Document) (home doc.Ref, maybe string) {
+	name, own := d.name, ""
+	switch {
+	case d.hit:
+		name = ""
+	case d.whole:
+		own = d.Routing()
+	}
+	return rd.w.Catalog.Home(rd.r.Client().Realm, name, d.Ref, own)
+}
+
+// sampled is of how many reads one is compared with others: Host alone is a field that nobody has named, and all requests have it.
+const sampled = 8
+
+// compare looks for fields by which the document is another one for other clients: what they share could cross tenants then.
+func (rd *Reading) compare(d *Document, ref *doc.Ref) {
+	if rand.Uint32()%sampled != 0 || !rd.client.Unlisted || //nolint:gosec // chance is all that it takes
+		rd.ticket == 0 || rd.r.Op().Kind == api.Mget || !d.absent && !d.Numbered {
+		return
+	}
+	credentials := rd.client.Session.Credentials()
+	rd.w.TenantHeaders.Saw(credentials[:], ref, d.Numbers, rd.r.Unlisted(rd.room[:0]))
+}
