@@ -150,7 +150,7 @@ func (r *Router) why(ctx context.Context) error {
 	return errClosed
 }
 
-var errClosed = fmt.Errorf("%w: the proxy is shutting down", ErrStore)
+var errClosed = fmt.Errorf("%w: optimist is shutting down", ErrStore)
 
 // abandon releases the lease that a request has acquired, or will still acquire.
 func (l *lane) abandon(op *state.Op) {

@@ -24,7 +24,7 @@ var (
 	// ErrLeft reports that the client closed its connection, or its sending side, before it had its answer.
 	ErrLeft = errors.New("the client left")
 	// ErrStopped reports that the server was closed while the request was under way.
-	ErrStopped = errors.New("the proxy is shutting down")
+	ErrStopped = errors.New("optimist is shutting down")
 	// ErrSecondAnswer reports a second answer to one request. The client gets the first one.
 	ErrSecondAnswer = errors.New("the request has an answer already")
 
@@ -53,7 +53,7 @@ const (
 	TypeCrowded     = "too_many_connections"     // over Limits.MaxConnections
 	TypeHandshake   = "tls_handshake_failed"     // the client and the data port don't agree on TLS, or the client's certificate isn't good
 	TypeOverloaded  = "overloaded"               // the requests under way hold as many bytes as they may
-	TypeStopped     = "shutting_down"            // the proxy was stopped before the engine answered
+	TypeStopped     = "shutting_down"            // optimist was stopped before the engine answered
 	TypeUnreachable = "upstream_unreachable"     // a node can't be connected to; nothing was sent
 	TypeNoNode      = "no_upstream_available"    // nor can any other one
 	TypeBusy        = "upstream_busy"            // all connections to the engine are in use; nothing was sent
@@ -62,7 +62,7 @@ const (
 	TypeLost        = "upstream_answer_lost"     // a read was sent, and its answer didn't come, or not whole
 	TypeUnknown     = "unknown_outcome"          // the same for a request that changes something: it may have been applied
 	TypeAnswer      = "upstream_answer_invalid"  // the engine's answer can't be read
-	TypeInternal    = "internal_error"           // a bug in the proxy
+	TypeInternal    = "internal_error"           // a bug in optimist
 )
 
 // Types are all of these.
@@ -114,7 +114,7 @@ func overloaded(err error, read bool) *Failure {
 	return f
 }
 
-// clientFailure is the failure for an error of the client, or of the proxy itself.
+// clientFailure is the failure for an error of the client, or of optimist itself.
 func clientFailure(err error) *Failure {
 	f := &Failure{Reason: err.Error()}
 	switch status := wire.StatusOf(err); {

@@ -10,7 +10,7 @@ type Limits struct {
 	MaxConnections int
 	// HeaderTimeout is the time from a head's first byte to its end. Over it: 408. Default 10s.
 	HeaderTimeout time.Duration
-	// BodyTimeout is how long a request's body may move more slowly than MinRate while the proxy waits for it. Time in which the
+	// BodyTimeout is how long a request's body may move more slowly than MinRate while optimist waits for it. Time in which the
 	// engine doesn't take bytes doesn't count. Over it: 408. Default 30s.
 	BodyTimeout time.Duration
 	// WriteTimeout is how long a client may take its answer more slowly than MinRate. Bytes that the client's system has
@@ -31,7 +31,7 @@ type Limits struct {
 	// Outcome is how long the answer to a write is waited for after its client has left. Then the write's outcome is unknown, and its
 	// place upstream is another client's. Default 5s, negative: no limit.
 	Outcome time.Duration
-	// Linger is how long the proxy reads and drops what a client still sends after its answer. It is for answers that come before
+	// Linger is how long optimist reads and drops what a client still sends after its answer. It is for answers that come before
 	// the request's end: without it the client would get a reset instead of the answer. Without a byte it ends after a sixth of
 	// that time. Default 30s.
 	Linger time.Duration

@@ -22,9 +22,9 @@ func (x *Exchange) AnswerOwn(status int, fields []wire.Field, body []byte) error
 	return x.Answer(status, x.withProduct(fields), body)
 }
 
-// LearnProduct remembers from an answer of the engine whether the engine names its product. The proxy's own answers name it, too, then: the
+// LearnProduct remembers from an answer of the engine whether the engine names its product. Optimist's own answers name it, too, then: the
 // engine's clients refuse answers without it. An answer that didn't go through the door counts as well, because the first answer that a
-// client gets may be the proxy's own.
+// client gets may be optimist's own.
 func (s *Server) LearnProduct(h *wire.Head) {
 	if !s.product.Load() && string(h.Get(productField)) == productName {
 		s.product.Store(true)

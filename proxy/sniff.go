@@ -18,9 +18,9 @@ type Sniffing uint8
 
 // The values. The zero value is the safe one.
 const (
-	// SniffRewrite replaces the nodes' http.publish_address by the proxy's address: clients that sniff stay with the proxy.
+	// SniffRewrite replaces the nodes' http.publish_address by optimist's address: clients that sniff stay with optimist.
 	SniffRewrite Sniffing = iota
-	// SniffPass leaves the addresses as they are: clients that sniff go around the proxy.
+	// SniffPass leaves the addresses as they are: clients that sniff go around optimist.
 	SniffPass
 )
 

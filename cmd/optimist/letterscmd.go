@@ -202,7 +202,7 @@ func (r *lettersRun) run(p *process, ids []string, all bool, f *letterFilter) er
 	}
 	r.tell(p.stdout)
 	if r.away != "" {
-		return errors.New("not all dead letters were looked at, only those in the proxy's folder: " + r.away)
+		return errors.New("not all dead letters were looked at, only those in optimist's folder: " + r.away)
 	}
 	for result, n := range r.counts {
 		if n > 0 && result != deadletter.Replayed && result != "deleted" && !(all && result == deadletter.Missing) {

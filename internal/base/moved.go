@@ -13,7 +13,7 @@ import (
 	"optimist/internal/session"
 )
 
-// The name of a write may be moved around the proxy: an alias stands for another index then, or an index has become an alias. The numbers
+// The name of a write may be moved without optimist: an alias stands for another index then, or an index has become an alias. The numbers
 // of the index before are no guard in the one after, which may have the same numbers by chance.
 
 // ErrMoved reports that the write's name stands for another index than when the write began. Nothing was written. The write begins again.

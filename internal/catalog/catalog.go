@@ -34,7 +34,7 @@ var ErrUnavailable = errors.New("nothing was written")
 const (
 	trustAge     = time.Minute
 	refusalAge   = 10 * time.Second // how long a refusal or a failure is believed
-	aliasAge     = time.Second      // an alias may be moved around the proxy: so long it is believed for writes
+	aliasAge     = time.Second      // an alias may be moved without optimist: so long it is believed for writes
 	dateMathAge  = time.Second      // a date expression stands for another index tomorrow
 	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
 	maxNames     = 4096
@@ -108,7 +108,7 @@ func (certain) Settle(_ session.Credentials, _ string, _, _ session.Epoch) {}
 // Options are what a Catalog needs. Engine is required.
 type Options struct {
 	Engine Engine
-	// OwnAuth says that the upstream has credentials of the proxy's own. They then ask what an index is.
+	// OwnAuth says that the upstream has credentials of optimist's own. They then ask what an index is.
 	OwnAuth bool
 	// Unguardable is called when an index is found that can't be guarded or merged.
 	Unguardable hook.Func2[string, string] // index, reason
@@ -393,7 +393,7 @@ func (c *Catalog) routing(realm session.Credentials, name string) (routing strin
 	return a.value.Routing, true
 }
 
-// asker is who is asked as: the proxy itself, where it has credentials of its own, of the tenant that the client names.
+// asker is who is asked as: optimist itself, where it has credentials of its own, of the tenant that the client names.
 func (c *Catalog) asker(asker Asker) es.Caller {
 	caller := asker.Caller
 	caller.Own = c.ownAuth

@@ -9,7 +9,7 @@ import (
 )
 
 // List describes the indices of an expression, to compare them with a later List: see es.Client. The question has the client's
-// credentials, never the proxy's: a client that may change an index may see it, and so no client learns of, or changes, an index that it
+// credentials, never optimist's: a client that may change an index may see it, and so no client learns of, or changes, an index that it
 // may not see.
 func (c *Catalog) List(ctx context.Context, asker Asker, expression string) (es.Listing, error) {
 	ctx, cancel := detached(ctx, askingBudget)

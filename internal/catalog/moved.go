@@ -10,7 +10,7 @@ import (
 	"optimist/internal/session"
 )
 
-// An alias can be moved around the proxy, and a name that was an index's can become an alias. The engine's answers show it: they name the
+// An alias can be moved without optimist, and a name that was an index's can become an alias. The engine's answers show it: they name the
 // index that the document is in. What a client has read by the name before the move is in another index than what it writes after it. So
 // the catalog remembers for which indices a name has stood, longer than what it stands for.
 

@@ -3,7 +3,7 @@
 //
 // # Variables
 //
-//   - request.method, .op, .index, .id, .routing, .user are strings; request.time is a timestamp, by the proxy's clock;
+//   - request.method, .op, .index, .id, .routing, .user are strings; request.time is a timestamp, by optimist's clock;
 //     request.headers is a map from names, in any case, to values, of which it can be asked which it has but not how many.
 //   - incoming, current, base and candidate (what would be stored so far) are documents: maps, lists, strings, numbers, booleans
 //     and null. A document that is absent is null: `current == null`. A key that a document does not have is an error, unless

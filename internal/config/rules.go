@@ -149,7 +149,7 @@ func (m *Match) ByDefault() bool { return m.byDefault }
 // Base says how optimist finds the revision from which a client made its change, and what happens if it can't.
 type Base struct {
 	// From says where bases come from, strongest first: if_match (the client's If-Match header, and the ETag on
-	// document reads), stamp (the field that base.stamp names), session (the client's reads through this proxy).
+	// document reads), stamp (the field that base.stamp names), session (the client's reads through this optimist).
 	// Default if_match and session; if there is a stamp, it stands between them.
 	From []BaseSource `json:"from"`
 
@@ -175,8 +175,8 @@ type Base struct {
 	// saw), or reject (428).
 	Unknown Unknown `json:"unknown"`
 
-	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before the proxy's
-	// start), or was shown to a named session by an answer that the proxy doesn't read (unwatched): pass (default:
+	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before optimist's
+	// start), or was shown to a named session by an answer that optimist doesn't read (unwatched): pass (default:
 	// counted, the outcome says so, and `unknown` decides) or reject (409: the client reads again). After a start, and of
 	// what was unwatched, reject still lets a PUT of a document that doesn't exist through, as a create.
 	Lost Lost `json:"lost"`

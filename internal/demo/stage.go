@@ -18,7 +18,7 @@ import (
 	"optimist/internal/roundtrip"
 )
 
-// Optimist starts the proxy with a configuration and returns the base URL of its data port, and what ends it.
+// Optimist starts an optimist with a configuration and returns the base URL of its data port, and what ends it.
 type Optimist func(ctx context.Context, c *config.Config) (url string, stop func() error, err error)
 
 // Options adjust the demonstration. Optimist, Workers and Rounds are required.
@@ -35,7 +35,7 @@ type Options struct {
 	Terminal bool
 }
 
-// stage is one run of the demonstration: the engine, the index and the proxy that it uses.
+// stage is one run of the demonstration: the engine, the index and the optimist that it uses.
 type stage struct {
 	Options
 	out    io.Writer
@@ -52,7 +52,7 @@ const rules = `rules:
       paths: {` + app.CounterPath + `: sum}
 `
 
-// configuration returns the proxy's configuration: the defaults, a free port, and the rule. Warnings aren't logged: optimist would warn of
+// configuration returns optimist's configuration: the defaults, a free port, and the rule. Warnings aren't logged: optimist would warn of
 // numbers that may be counters, and the table shows better whether anything was lost.
 func (s *stage) configuration() (*config.Config, error) {
 	text := "listen: 127.0.0.1:0\nadmin: \"\"\nlog: {level: error}\n" + rules

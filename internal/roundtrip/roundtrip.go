@@ -1,6 +1,6 @@
 // Package roundtrip sends one request of a command's own over HTTP, and reads the whole answer.
 //
-// It is for the tools beside the proxy. It tries nothing twice, and bounds neither the time nor the answer.
+// It is for the tools beside optimist. It tries nothing twice, and bounds neither the time nor the answer.
 package roundtrip
 
 import (

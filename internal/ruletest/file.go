@@ -43,7 +43,7 @@ type Test struct {
 	// of its read), stamp (its read has the rule's stamp, and so has the sent body).
 	Via string `json:"via"`
 
-	// Now is the time of the proxy for this test, as in 2026-01-01T00:00:00Z. Default: the real one.
+	// Now is optimist's time for this test, as in 2026-01-01T00:00:00Z. Default: the real one.
 	Now string `json:"now"`
 
 	// Base is the document as the client reads it. null: the client looks, and there is none. Without it the client doesn't read.

@@ -1,7 +1,7 @@
 // Package stamp makes, reads, inserts and removes the field by which a document carries its revision. An application that writes
 // back the whole document names its base without knowing.
 //
-// A stamp isn't signed. A client can invent one, and so name numbers for the guard. If this proxy has seen that revision with the
+// A stamp isn't signed. A client can invent one, and so name numbers for the guard. If this optimist has seen that revision with the
 // same credentials, the revision becomes the base of the merge. The engine compares the numbers, and a client may send any
 // numbers anyway. So a wrong, old or forged stamp causes a 409, or a merge from a revision that its client may read, and nothing
 // else.

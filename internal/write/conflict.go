@@ -188,7 +188,7 @@ func (c *change) notReplayed(reason string) {
 	}
 }
 
-// conflict is a version conflict in the engine's shape, for what this proxy decided on a fresh read.
+// conflict is a version conflict in the engine's shape, for what optimist decided on a fresh read.
 func (c *change) conflict(reason string) *respond.Answer {
 	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
 }

@@ -51,7 +51,7 @@ func (s *Service) patchDocument(ctx context.Context, c *change) error {
 // edit performs a patch. It reads the document, applies the patch and then the rule's transform, and writes the result under the guard of
 // the read. On a conflict it does so again. Patches of one document that wait together share a write, as other changes do.
 //
-// A patch that changes nothing is not written, even if the transform would change the document. A patch is never stale. If the proxy
+// A patch that changes nothing is not written, even if the transform would change the document. A patch is never stale. If optimist
 // can't read the document as it is stored, it refuses the patch: it never writes a document back from a part.
 func (s *Service) edit(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {

@@ -59,7 +59,7 @@ type Options struct {
 	Letters undeliverable.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
 	Locks gate.Locks
-	// OwnAuth says that the upstream has the proxy's own credentials. Questions about indices then go by these.
+	// OwnAuth says that the upstream has optimist's own credentials. Questions about indices then go by these.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
 	// as package edit allows.
@@ -93,7 +93,7 @@ func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 // TakeUnanswered is for a Request that isn't kept until then: see session.Base.TakeUnanswered.
 func (r *Request) TakeUnanswered() session.Unanswered { return r.change.Base.TakeUnanswered() }
 
-// IndicesChanged makes the Service ask again what indices are: the proxy has seen a change of settings, mappings, aliases, templates or
+// IndicesChanged makes the Service ask again what indices are: optimist has seen a change of settings, mappings, aliases, templates or
 // pipelines, by a client with those credentials. The Service forgets the documents under the given names (decoded): they stand for other
 // indices now. Call it after the engine's answer and before the client's.
 func (s *Service) IndicesChanged(credentials session.Credentials, recreated ...string) {

@@ -35,7 +35,7 @@ const (
 	OpMin
 	// OpDefault sets a value where there is nothing, or null.
 	OpDefault
-	// OpNow sets the proxy's time.
+	// OpNow sets optimist's time.
 	OpNow
 	// OpMerge applies a merge patch (RFC 7396).
 	OpMerge
@@ -119,7 +119,7 @@ const (
 	FromLiteral Source = iota
 	// FromIncoming is what the client sent: the document, or the body of a PATCH.
 	FromIncoming
-	// FromCurrent is the stored document, as it was before this write. A rule with it makes the proxy fetch it.
+	// FromCurrent is the stored document, as it was before this write. A rule with it makes optimist fetch it.
 	FromCurrent
 	// FromBase is the document as the client saw it.
 	FromBase
@@ -131,7 +131,7 @@ const (
 	FromIndex
 	// FromUser is who sent the request, as Inputs.User has it.
 	FromUser
-	// FromNow is the proxy's clock, not the engine's, at the attempt.
+	// FromNow is optimist's clock, not the engine's, at the attempt.
 	FromNow
 )
 

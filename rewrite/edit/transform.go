@@ -15,7 +15,7 @@
 //   - `*` as a whole token is every element of an array, or every member of an object, as they are when the step comes to
 //     them; a key that is literally `*` can't be named. Over nothing, or null, a step does nothing, and a test holds. Where
 //     `*` is the last token, add and copy set what they would otherwise insert.
-//   - A reference to a time is the proxy's clock, not the engine's.
+//   - A reference to a time is optimist's clock, not the engine's.
 //
 // A step that does not change a value leaves its bytes, and so does a path that it only goes through.
 package edit
