@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"optimist/internal/enginetest"
@@ -48,6 +49,28 @@ func refusedKeepsNothing(t *testing.T, w *world) {
 		a := w.ask(w.proxied, request.method, request.target, request.body, "Authorization", fmt.Sprint("Basic ", i))
 		if s := w.app.sessions.Stats(); s.Entries+s.Markers+s.Bodies > 0 || s.Bytes != 0 {
 			t.Fatalf("%s %s: %d %s leaves %+v", request.method, request.target, a.Status, a.Body, s)
+		}
+	}
+}
+
+// TestAPatchIsRefusedAsItsReadIs: the engine refuses to read a closed index, or a document that needs a routing. That is no failure of the
+// engine, which a client would try again.
+func TestAPatchIsRefusedAsItsReadIs(t *testing.T) {
+	for status, want := range map[int]int{400: 400, 403: 403, 429: 429, 500: 502, 503: 503} {
+		engine := enginetest.Serve(t)
+		w := newWorldOn(t, "", Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || r.URL.Path != doc1 {
+				return false
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(status)
+			_, _ = io.WriteString(rw, `{"error":{"type":"index_closed_exception","reason":"closed"}}`)
+			return true
+		}))
+		w.ask(engine, "PUT", doc1, `{"n":1}`)
+		a := w.ask(w.proxied, "PATCH", doc1, `{"n":2}`, "Content-Type", "application/merge-patch+json")
+		if a.Status != want || !strings.Contains(a.Body, "index_closed_exception") || !strings.Contains(a.Body, "nothing was written") {
+			t.Errorf("%d: %d %s", status, a.Status, a.Body)
 		}
 	}
 }

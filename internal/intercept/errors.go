@@ -56,7 +56,7 @@ func failure(err error) error {
 func unasked(err error) error {
 	var refusal *es.StatusError
 	switch {
-	case errors.As(err, &refusal) && (refusal.Status == 429 || refusal.Status == 503 || refusal.Status == 403 || refusal.Status == 401):
+	case errors.As(err, &refusal) && (refusal.Status < 500 || refusal.Status == 503): // of a closed index it is a 400
 		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error(), Fields: refusal.Challenge}
 	case errors.Is(err, catalog.ErrTooLong):
 		return &proxy.Failure{Status: 400, Type: "invalid_index_name_exception", Reason: err.Error()}
