@@ -105,7 +105,7 @@ type Router struct {
 	epoch  time.Time
 	rids   atomic.Uint64
 	past   atomic.Int64 // requests that call the store past the lanes
-	offset atomic.Int64 // ms that the documents' clock is ahead of this machine's, as last seen
+	offset atomic.Int64 // ms that the documents' clock is ahead of now, as last seen, or else as this machine's clock was at the start
 	held   holdings
 	gates  gates
 	looks  looks
@@ -140,6 +140,7 @@ func New(o Options) *Router {
 		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
 	r.gates.known, r.looks.r, r.doubts.r = map[string]*gate{}, r, r
 	r.held.leases = map[holding]time.Time{}
+	r.offset.Store(r.epoch.UnixMilli())
 	r.keeper = documents{r}
 	if o.Keeper != nil {
 		r.keeper = guest{r, o.Keeper}
@@ -222,8 +223,9 @@ func (r *Router) rid() string { return r.name + "-" + strconv.FormatUint(r.rids.
 // grace is how long the first of a queue may take to acquire its lock. Its proxy looks at the lock once in lastTick, and asks then.
 func (r *Router) grace() int64 { return (3 * lastTick).Milliseconds() }
 
-// clockNow is about the time of the documents' clock. It is good enough for answers, but not for decisions.
-func (r *Router) clockNow() int64 { return time.Now().UnixMilli() + r.offset.Load() }
+// clockNow is about the time of the documents' clock. It is good enough for answers, but not for decisions. It goes on with the monotonic
+// clock: somebody may set this machine's wall clock, and a lock that is held must not seem free then.
+func (r *Router) clockNow() int64 { return r.now() + r.offset.Load() }
 
 // holdings count leases, for a gauge.
 type holdings struct {

@@ -134,7 +134,7 @@ func (r *Router) lapses(d *state.Doc) {
 	if d.Beat == 0 {
 		return
 	}
-	r.offset.Store(d.Seen - time.Now().UnixMilli())
+	r.offset.Store(d.Seen - r.now())
 	for i := range d.Lapsed {
 		h := &d.Lapsed[i]
 		next := slices.IndexFunc(d.Holds, func(n state.Hold) bool {
