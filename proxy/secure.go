@@ -35,7 +35,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end tells the client that nothing follows, so that it knows a whole answer from one that somebody cut.
+// end tells the client that nothing follows: so the client can tell a whole answer from an answer that somebody has cut.
 func (s *secureConn) end() { _ = s.CloseWrite() }
 
 // handshake agrees with the client on TLS, within Limits.HeaderTimeout. It reports whether requests may follow.
@@ -55,7 +55,8 @@ func (c *conn) handshake() bool {
 	return true
 }
 
-// refuseHandshake ends a connection whose client speaks no TLS that the door takes. One that speaks HTTP gets an answer that says so.
+// refuseHandshake ends a connection whose client speaks no TLS that the door takes. If the client speaks HTTP, it gets an answer with the
+// reason.
 func (c *conn) refuseHandshake(err error) {
 	var record tls.RecordHeaderError
 	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader[:]) {

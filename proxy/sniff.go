@@ -98,8 +98,8 @@ func rewriteAddresses(body, address []byte) ([]byte, error) {
 	return append(out, body[at:]...), nil
 }
 
-// addressFor is the address that a client gets: the configured one, else the one that this client used. Clients parse it as
-// host:port, so that a Host without a port gets the port of plain HTTP.
+// addressFor is the address that a client gets: the configured address, else the one to which the client has sent its request. Clients
+// parse it as host:port, so that a Host without a port gets the port of plain HTTP.
 func addressFor(advertise string, host []byte) []byte {
 	if advertise != "" {
 		return []byte(advertise)

@@ -122,7 +122,7 @@ func (c *explainCmd) question() (*ruletest.Question, error) {
 	if err := c.headers(q.Header); err != nil {
 		return nil, err
 	}
-	// A body that says that it is something else than JSON is what it is.
+	// If the headers say that the body isn't JSON, it stays as it is.
 	isJSON := q.Header.Get("Content-Encoding") == "" && strings.Contains(strings.ToLower(cmp.Or(q.Header.Get("Content-Type"), "json")), "json")
 	stdin := 0
 	texts := []struct {

@@ -73,7 +73,7 @@ type Letters func(ctx context.Context, r *LettersRequest) (status int, answer an
 // Undo answers a request for journals.
 type Undo func(ctx context.Context, r *UndoRequest) (status int, answer any)
 
-// endpoint is one path: who answers it, and what it takes.
+// endpoint is one path: the handlers of its requests, and what the requests may bring.
 type endpoint struct {
 	handle  fasthttp.RequestHandler // nil: it can't be read
 	put     fasthttp.RequestHandler // nil: it can't be changed

@@ -8,8 +8,8 @@ import (
 	"optimist/proxy"
 )
 
-// startCounters has counters whose labels are few and known shown from the start, with 0. Alerts ask by how much a counter has grown. They
-// don't see the first event of one that wasn't there before it.
+// startCounters has counters with few and known labels shown from the start, with 0. Alerts ask by how much a counter has grown. If a
+// counter only appears with its first event, alerts don't see this event.
 func startCounters(m *obs.Metrics) {
 	for _, kind := range outcome.Kinds() {
 		m.Start(obs.MetricOutcomes, kind, "")

@@ -42,7 +42,7 @@ type Means struct {
 	MaxBody  int              // how many bytes a patch, or a transform, may add to a document; zero: as many as package edit allows
 }
 
-// Write is a write under its rule. It has room for one intent, so that the next one takes the place of it. One goroutine uses it at a time.
+// Write is a write under its rule. It has room for one intent: the next one takes its place. One goroutine uses it at a time.
 type Write struct {
 	*base.Search
 	Means         *Means
@@ -84,8 +84,8 @@ func (w *Write) Transforming(in intent.Intent) intent.Intent {
 	return &w.transformed
 }
 
-// recreates reports whether the write makes a document that isn't there any more. Of one that its client saw in another index, nobody says
-// that it was deleted.
+// recreates reports whether the write makes a document that isn't there any more. If the client has seen the document in another index, a
+// document that is missing in this one wasn't necessarily deleted.
 func (w *Write) recreates() bool { return w.Rule.RecreateMissing || w.Moved }
 
 // seen is the write's base as its intent knows it.

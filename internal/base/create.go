@@ -7,9 +7,9 @@ import (
 	"optimist/internal/session"
 )
 
-// ChooseForCreate finds the base of a write that the engine itself refuses when the document exists. A session that saw no document there,
-// or of which nothing is known, knows one afterwards. So does one that named itself, whatever it had seen: it may write its next change
-// from memory. The reason says why the write is passed without that: its index backs a data stream.
+// ChooseForCreate finds the base of a write that the engine itself refuses when the document exists. Afterwards the session has seen the
+// document, if it had seen that there was none, if nothing was known of it, or if it is named: then it may write its next change from
+// memory. In a data stream that no rule names, no base is looked for, and the reason says so.
 func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string, err error) {
 	var held session.Base
 	if w.Stamp.Known() { // of a document that was deleted since

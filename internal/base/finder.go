@@ -42,7 +42,8 @@ func (w *Search) MayBeRewritten() bool {
 }
 
 // Locate finds out which index the write's document is in, and with which routing the engine is asked for it. What was found before the
-// write counts for the first call only: then the index may have become another one. Where it matters which one it is, that doesn't count.
+// write counts for the first call only: by the next one, the name may stand for another index. If the write has a stamp, or may have to be
+// undone, what was found before doesn't count at all.
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	found, maxAge := w.Found, time.Duration(0)
 	w.Found = nil

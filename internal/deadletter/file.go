@@ -56,7 +56,7 @@ func (f *Folder) Exists() bool {
 	return err == nil
 }
 
-// Open opens the folder unless it is open. It makes it if it isn't there. damaged are the files of letters that can't be read.
+// Open opens the folder, unless it is open, and makes it if there is none. damaged are the files of letters that can't be read.
 // filelock.ErrInUse reports that another process has it.
 func (f *Folder) Open() (damaged []string, err error) {
 	f.mu.Lock()

@@ -45,9 +45,9 @@ type Allow struct {
 	Unchecked bool // nobody has checked that its client may write it
 }
 
-// Replay makes a letter's write again and deletes the letter once the write is acknowledged. It notes first, under the letter's
-// revision, that it does so: of two who replay a letter at once, one does it. If this process ends before the result is noted, the letter
-// is doubtful. An error says that nothing was done.
+// Replay makes a letter's write again, and deletes the letter once the write is acknowledged. First it notes the replay in the letter,
+// under the letter's revision: if two replay a letter at once, only one of them goes on. If this process ends before the result is noted,
+// the letter is doubtful. An error says that nothing was done.
 func (d *Desk) Replay(ctx context.Context, id string, allow Allow, perform Make) (*Result, error) {
 	r, err := d.replay(ctx, id, allow, perform)
 	if err != nil {

@@ -49,8 +49,8 @@ var (
 	ErrNoRule = errors.New("no rule guards this write")
 )
 
-// Again makes a write again, as the rule says under which it was made first; if there is no such rule any more, as the one says that takes
-// it now. Where that is shut off (mode), nothing is written. No client's session is asked, or learns of it.
+// Again makes a write again, under the rule under which the write was first made. If there is no such rule any more, the rule that takes
+// the write now counts. If that rule's mode isn't guard, nothing is written. No client's session is asked, or learns of it.
 func (i *Interceptor) Again(ctx context.Context, a *Again) (*Done, error) {
 	var op api.Op
 	method, target := []byte(a.Method), []byte(a.Target)

@@ -42,8 +42,8 @@ type items struct {
 	stamps   bool // documents may have stamps in them
 	// refreshes says that the engine is to refresh with each request, as far as the client wants that.
 	refreshes bool
-	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it needed
-	// more than that.
+	// rounds is how many more requests, one after the other, the bulk may need because it names documents several times. Negative: it
+	// needed more than that.
 	rounds *int
 	room   *room // nil: no item has been read
 	// works has room for the writes of the items that are guarded from the start, and used counts those that are used.
@@ -97,9 +97,9 @@ type named struct {
 	asked sync.Once
 	err   error
 	known bool // index is what the engine has said
-	// fresh says that this was just now, and that there is such an index: the writes needn't ask again.
+	// fresh says that the engine was asked just now, and that there is such an index: the writes needn't ask again.
 	fresh bool
-	// guarded says that an item of it is.
+	// guarded says that an item of the index is guarded.
 	guarded bool
 }
 

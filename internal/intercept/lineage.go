@@ -98,7 +98,7 @@ func (d *lineage) resolve() {
 	}
 }
 
-// lostAt is what a version has lost. Where that isn't known it is what the nearest one before it has lost: somebody else went on
+// lostAt is what a version has lost. If that isn't known, it is what the nearest known version before has lost: somebody else has gone on
 // from there.
 func (d *lineage) lostAt(version int64) (lost int64, known bool) {
 	if version < d.since {

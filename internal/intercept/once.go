@@ -133,8 +133,8 @@ func (r *request) nameDocument(id string) {
 	api.Parse(h.Method, h.Target, op)
 }
 
-// record completes the record with an answer. One that says that nothing was done takes it away, so that the client may repeat. One that
-// says that nobody knows leaves it as it is.
+// record completes the record with an answer. If the answer says that nothing was done, record removes the record: the client may repeat.
+// If the answer says that the outcome is unknown, the record stays as it is.
 func (i *Interceptor) record(ctx context.Context, c *idempotency.Claim, a idempotency.Answer) (int, []wire.Field, []byte) {
 	switch effectOf(&a) {
 	case nothingDone:

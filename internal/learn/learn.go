@@ -158,8 +158,8 @@ func (l *Learner) learn(c *Conflict, d *document, v *sides, client string) {
 	}
 }
 
-// Observed learns from a write in observe mode. There only the writes before it show what it overwrote. Two writes from the same base are
-// as good as the sides of a merge; others aren't, because writes in between may have erased something themselves. lost says that the
+// Observed learns from a write in observe mode. Only the earlier writes show what this one has overwritten. Two writes from the same base
+// are as good as the sides of a merge; others aren't, because writes in between may have erased something themselves. lost says that the
 // write erased others' changes; base are the numbers that its client had read, stored those of the written revision.
 func (l *Learner) Observed(c *Conflict, lost bool, base, stored doc.Numbers) {
 	l.mu.Lock()
@@ -197,8 +197,8 @@ func size(list []written) (bytes int) {
 	return bytes
 }
 
-// manyBlind is from how many clients on it is strange that they all write what they never read here: one or two may well be jobs that
-// copy data.
+// manyBlind is the number of blind writers from which on Blind warns: one or two may well be jobs that copy data, but so many clients
+// probably read elsewhere.
 const manyBlind = 8
 
 // Blind notes that a session overwrote a document of an index that it hadn't read through this optimist.

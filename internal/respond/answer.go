@@ -26,7 +26,7 @@ type Answer struct {
 	OfAll  bool // the engine's to several requests at once, see upstream.Response
 	source *upstream.Response
 
-	// Room for what nearly every answer has, so that it is one piece of memory.
+	// Room for what nearly every answer has: so an answer is one piece of memory.
 	fields [8]wire.Field
 	values [96]byte
 	used   int // of values

@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// Request is what is sent. A nil body is none. The field Host, if it is there, says for whom it is.
+// Request is what is sent. A nil body is none. If the header has a Host, it takes the place of the URL's.
 type Request struct {
 	Method, URL string
 	Header      http.Header

@@ -15,7 +15,7 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// Unknown is what happens to a write without a base: it is forwarded as it is, unless it is one of these.
+// Unknown is what happens to a write without a base. Any value but the ones below forwards the write as it is.
 type Unknown = config.Unknown
 
 // The values of Unknown that do something.
@@ -24,7 +24,7 @@ const (
 	UnknownReject = config.UnknownReject // 428
 )
 
-// Bulk is what happens to items of a _bulk: they are guarded, unless it is one of these.
+// Bulk is what happens to items of a _bulk. Any value but the ones below guards them.
 type Bulk = config.Bulk
 
 // The values of Bulk that guard nothing.

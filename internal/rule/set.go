@@ -34,7 +34,7 @@ func (s *Set) Match(index string, kind api.Kind) *Rule {
 	return s.MatchRequest(&Target{Index: index, Kind: kind})
 }
 
-// Makes reports whether any rule has something to do about a new document: it transforms that, or keeps it where it can't be written.
+// Makes reports whether any rule looks at new documents: to transform them, or to keep those that can't be written.
 func (s *Set) Makes() bool { return s.makes }
 
 // AllSearches reports whether some rule has all searches watched.

@@ -66,8 +66,8 @@ func mediaOf(w *Write) string {
 	return "application/merge-patch+json"
 }
 
-// stamped is what is sent with the stamp of what was read: an application that writes back the whole document has it in there, and one that
-// sends a part of it, in that.
+// stamped is what is sent, with the stamp of what was read. The application sends the stamp back in the whole document, or in the part that
+// it sends.
 func (p *play) stamped(w *Write, seen *read) []byte {
 	field := p.stamp(w)
 	if field == "" || seen.served == nil {

@@ -135,11 +135,14 @@ func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.
 	return b
 }
 
-// overtaken is for a read that was under way when another one showed that the index is a new one. It may be of either index. If it shows
-// a revision that is known of the new one, it is of that. Else its numbers can guard a write: it does harm only if the documents of both
-// indices have the same numbers. What it shows is no base: the read counts as one of numbers. Without it, a client of an inferred
-// session would get another client's read, or what that client has written since, as its base. But if other bytes are known of the same
-// numbers, the read is of the old index, and its numbers would let it overwrite the document of the new one.
+// overtaken is for a read that was under way when another read showed that the index is a new one. The read may be of the old index, or of
+// the new one:
+//
+//   - It shows bytes that are known of the new index, under the same numbers: it is of the new index.
+//   - Other bytes are known under these numbers: an inferred session that knows the document drops the read. It is of the old index, and
+//     its numbers would let the client overwrite the document of the new one.
+//   - In all other cases only the numbers count, as a guard. That does harm only if the documents of both indices have the same numbers. If
+//     the read didn't count, a client of an inferred session would get another client's read or write as its base.
 func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 	if r.at >= gone || !r.rev.Known() || !r.ix.IsRenewed(r.at) {
 		return

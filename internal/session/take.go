@@ -158,8 +158,8 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 	return nil, nil
 }
 
-// noteCrowd notes what a write shows of how many clients are at work. One that is alone has its answer, and has read what it wrote, before
-// it writes again.
+// noteCrowd notes whether a write shows that several clients are at work. A client that is alone waits for its answer, and reads what it
+// wrote, before it writes again.
 func (t *selection) noteCrowd(e *viewcache.Entry, k *choice.Input, a choice.Action) {
 	switch {
 	case e == nil || t.s.dryRun || t.after != nil:

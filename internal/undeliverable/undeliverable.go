@@ -97,9 +97,9 @@ func (w *Write) Why() string {
 	return ""
 }
 
-// refusals are the types of the errors by which an engine refuses a document for what is in it, or any write to its index. It does so only
-// after it has let the client write there. By all others it may refuse the request itself, before it looks who the client is: so does
-// illegal_argument_exception for an unknown parameter, or action_request_validation_exception. And a bulk learns before that of a closed
+// refusals are the types of the errors by which an engine refuses a document for what is in it, or any write to its index. By then the
+// engine has checked that the client may write there. Errors of other types may come before this check: illegal_argument_exception for an
+// unknown parameter, for example, or action_request_validation_exception. And a bulk learns before this check of a closed
 // index, of a routing that is missing, and of what an ingest pipeline refuses. A client without rights could then have its write kept, and
 // an operator would make it.
 var refusals = []string{"mapper_parsing_exception", "document_parsing_exception", "strict_dynamic_mapping_exception",

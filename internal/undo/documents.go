@@ -29,8 +29,8 @@ type target struct {
 	why    string
 }
 
-// indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. They are asked after the documents
-// were read: so an index that has kept its UUID is the one that they were read from.
+// indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. The engine is asked for
+// them after the documents were read. So if an index has kept its UUID, the documents were read from that index.
 func (u *undoing) indices(ctx context.Context, all []*target) (map[tenantRef]string, error) {
 	uuids := map[tenantRef]string{}
 	for _, t := range all {

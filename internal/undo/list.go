@@ -51,7 +51,7 @@ func timeOf(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// shown are the conditions for journals to be listed: those that aren't settled, and those that are undone.
+// The conditions under which journals are listed: they aren't settled, or they are undone.
 const (
 	shownUnsettled = `{"terms":{"state":["open","rolling"]}}`
 	shownUndone    = `{"term":{"state":"undone"}}`

@@ -114,7 +114,7 @@ func (d *Document) renew(at indexstate.Epoch) {
 	d.bodies, d.epoch, d.acked = nil, at, acked{}
 }
 
-// Unlist takes b off the list of shared bodies: entries that refer to it keep it, and no others get it. b may be nil.
+// Unlist takes b off the list of shared bodies: the entries that refer to b keep it, and no other entry gets it. b may be nil.
 func (d *Document) Unlist(b *Body) {
 	if b != nil && b.doc != nil {
 		b.doc = nil
@@ -135,8 +135,8 @@ type Sight struct {
 	Failure       bool // after its Contradiction, a write with this base has failed
 }
 
-// IsRefused reports whether the client was shown another document than it has in hand, and a write was then refused that had that as its
-// guard. Who looks again after that writes from what it sees.
+// IsRefused reports whether the client was shown another document than the one of s, and a write under the guard of s was then refused. If
+// the client looks again after that, it writes from what it finds.
 func (s *Sight) IsRefused() bool { return s.Contradiction && s.Failure }
 
 // Read stands for all outstanding, unreserved reads of one revision. Its Order is that of the first of these reads, and its At is that of

@@ -1,6 +1,6 @@
-// Package viewcache holds what sessions have seen of documents, within a bound of bytes: the revisions that clients read, those that they
-// wrote, and those that they may still write from. When the cache is full, the network that holds most of it makes room, and in
-// it the client that holds most.
+// Package viewcache holds what sessions have seen of documents, within a bound of bytes: the revisions that clients have read and written,
+// and may still write from. When the cache is full, the network that holds most of it makes room, and in that network the client that
+// holds most.
 //
 // It doesn't choose a write's base: package choice and package session do. It reads no clock and takes no lock. Times are in
 // nanoseconds since some moment.

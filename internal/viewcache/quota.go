@@ -138,8 +138,8 @@ func (m *Memory) exit(e *Entry) {
 	}
 }
 
-// Use notes that clients of a network use the entry of their session. An entry that several networks use counts against the one that holds
-// least: the others can't push it out with what they hold beside it.
+// Use notes that clients of a network use the entry of their session. If several networks use an entry, it counts against the network
+// that holds least: so the others can't push the entry out by all else that they hold.
 func (m *Memory) Use(e *Entry, from identity.Network) {
 	h := e.holder
 	if h.client.Network == from {

@@ -53,9 +53,9 @@ func (d *Document) readOne(status int, answer []byte) {
 // MaxDocuments is how many documents of one multi-get are remembered or stamped at most: of an answer with more, none is.
 const MaxDocuments = 10_000
 
-// several are the documents in the answer to a multi-get, in their order: the answer doesn't repeat their routing. Of one that wasn't
-// asked for whole it isn't known that it is absent, either. There are none where the answer doesn't fit the question. few is false where
-// there are more than are looked at.
+// several are the documents in the answer to a multi-get, in their order: the answer doesn't repeat their routing. If the client hasn't
+// asked for all of a document, the answer doesn't prove that the document is absent, either. If the answer doesn't fit the request, there
+// are no documents. few is false if there are more than MaxDocuments.
 func several(op *api.Op, routing string, requestBody, answer []byte) (documents []Document, few bool) {
 	var parts [][]byte
 	for part := range es.Elements(answer, "docs") {

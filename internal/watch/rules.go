@@ -81,8 +81,8 @@ func (w *Watcher) stamper(rules *rule.Set, a *rule.Target, least rule.Mode) *rul
 	return nil
 }
 
-// rulesOf are the rules for one of several documents, by the name in the request, if that names one index, and by the index's
-// own: which has it remembered, and which stamps it.
+// rulesOf are the rules for one of several documents: the one that has the document remembered, and the one that stamps it. They are found
+// by the name in the request, if that names one index, and by the index's own name.
 type rulesOf struct {
 	name, index      string
 	watches, stamper *rule.Rule

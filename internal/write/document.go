@@ -89,7 +89,7 @@ func (s *Service) create(ctx context.Context, c *change) error {
 	return s.pass(ctx, c, reason)
 }
 
-// deleteNothing answers a delete that asks for no document: there is nothing that it could delete, so that a look is enough.
+// deleteNothing answers a delete with If-None-Match: *, which has nothing to delete. It only looks whether there is a document.
 func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err

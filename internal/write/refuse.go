@@ -42,7 +42,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	}
 }
 
-// refusal is the answer to a change that can't be made: the engine's own conflict, where that is what it is and there is one.
+// refusal is the answer to a change that can't be made. If a conflict is the reason, and the engine has answered with one, it is that.
 func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unreplayed *noReplayError
 	var both *merge.ConflictError

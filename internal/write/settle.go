@@ -261,8 +261,8 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	}
 }
 
-// answerUnwritten answers the open changes without a write: the one that is refused, which is alone, or those that change nothing. A locked
-// document is locked for all of them: each gets the lock as its answer.
+// answerUnwritten answers the open changes without a write, because they change nothing, or because the only one is refused. If locks don't
+// let them write, each of them gets that answer instead.
 func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	if refusal != nil {
 		a.settleDoubt(ctx)

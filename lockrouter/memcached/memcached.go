@@ -27,7 +27,7 @@ import (
 
 // Options say where memcached is. Servers is required.
 type Options struct {
-	// Servers are host:port. A lock is on one of them, which its name decides.
+	// Servers are host:port. The name of a lock decides on which of them the lock is.
 	Servers []string
 	// Prefix begins all keys: "optimist-".
 	Prefix string

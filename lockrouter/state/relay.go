@@ -80,8 +80,7 @@ func (r *Relay) NoteDoc(d *Doc, proxy string) {
 	}
 }
 
-// Release takes note that an owner wants to give back the lease of a token. It gives that lease, if it is the one that all seats
-// wait for.
+// Release takes note that an owner wants to give back the lease of a token. It returns the lease if all seats wait for this one.
 func (r *Relay) Release(owner string, token int64) (Hold, bool) {
 	h := r.lead
 	if h.Token == 0 || h.Token != token || h.Owner != owner {

@@ -118,9 +118,9 @@ const (
 )
 
 // Write writes the client's first message without the last zxid that the client has seen, if no server has answered for twice a session's
-// time. A server whose own zxids are lower doesn't answer a client that has seen a higher one: it may be behind the others. It is so for
-// ever if ZooKeeper has lost what it had. By then the leases that were promised are over. If ZooKeeper has lost the session, it says so,
-// and the client begins a new one.
+// time. A server whose own zxids are lower doesn't answer a client that has seen a higher one: it may be behind the others. If ZooKeeper
+// has lost its data, it stays behind for ever. By then the leases that were promised are over. If ZooKeeper has lost the session, it says
+// so, and the client begins a new one.
 func (g *guarded) Write(p []byte) (int, error) {
 	first := !g.begun
 	g.begun = true

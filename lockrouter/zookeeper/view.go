@@ -80,8 +80,8 @@ func (v *view) index(begin string) int {
 	return slices.IndexFunc(v.queue, func(name string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// ahead are the nodes that wait and come before the one whose name begins so, or, if it isn't there, before one of its class that comes
-// now.
+// ahead are the waiting nodes before the node whose name begins so. If there is no such node, they are those before a node of its class
+// that comes now.
 func (v *view) ahead(begin string) []string {
 	if i := v.index(begin); i >= 0 {
 		return v.queue[:i]

@@ -81,8 +81,8 @@ const (
 	weightOfText = 4
 )
 
-// partners makes the lists equally long: what is left of them stands for each other, one by one. Of the longer it leaves those in a row
-// that are most alike; of equals the first.
+// partners makes the lists equally long, and pairs their elements one by one. Of the longer list it keeps the elements in a row that are
+// most alike; among equals the first.
 func (al *Alignment) partners(gone, fresh []int32) (g, f []int32) {
 	n := min(len(gone), len(fresh))
 	shifts, most := max(len(gone), len(fresh))-n, -1

@@ -3,7 +3,7 @@ package merge
 import "optimist/rewrite/tree"
 
 // isDropped reports whether a side has only left an empty value out, or has put one way to say nothing in another's place. Libraries do
-// that to each document that they save, for example Go's `omitempty`. So it doesn't undo what another client has stored there.
+// that to each document that they save, for example Go's `omitempty`. So such a change doesn't undo another client's.
 func isDropped(from, to tree.Value) bool {
 	return saysNothing(to) && (saysNothing(from) || !to.Exists() && isZero(from))
 }

@@ -11,8 +11,8 @@ import (
 
 // A Decision is the result for one value that the client, another client, or both had changed. A missing value is nil.
 type Decision struct {
-	// Path is a JSON Pointer into current, or into sent where current has no such value, or into the base where neither has. The index of an
-	// element is that in the same document.
+	// Path is a JSON Pointer into current, or into sent where current has no such value, or into the base where neither has. The index of
+	// an element is that in the same document.
 	Path                string
 	Base, Sent, Current []byte
 	// Result is what is there after the merge; nil, too, where the merge failed.
@@ -54,7 +54,7 @@ func (a *account) merged(r *run) {
 	}
 }
 
-// note adds a decision about the value at the trail. It goes before those about what is below it.
+// note adds a decision about the value at the trail, before the decisions about the values below that.
 func (a *account) note(trail tree.Trail, v Verdict, of sides) *Decision {
 	if len(a.list) >= MaxDecisions {
 		return new(Decision)

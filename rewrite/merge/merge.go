@@ -235,7 +235,7 @@ func (r *run) removed(b, m, c tree.Value, sc scope, out *container) {
 	mark, sub := r.Mark(), r.enter(sc, tree.Place{Member: m})
 	defer func() { r.leave(sc); r.Cut(mark) }()
 	if m.Hidden() {
-		// It goes or stays with the one that hides it: left alone, it would come to light.
+		// The member that hides m decides: if that goes, m goes, too. Else m would come to light.
 		cur := c.Finder()
 		out.keepOrRemove(m, !r.goes(b, cur.Like(m), sub))
 		return

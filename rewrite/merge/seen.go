@@ -70,9 +70,9 @@ func (r *run) share(in *common, b, s, c tree.Value) {
 	}
 }
 
-// shareList compares what the client and others have put into a list. An entry that others have changed looks like one that they have put
-// in, and one that they have taken out. It may be as it was again, so it doesn't show what the client has seen: only what has made the list
-// longer counts, and entries with new ids.
+// shareList compares what the client and others have put into a list. A changed entry looks like two: one that was put in, and one that was
+// taken out. Others may change it back, so it doesn't show what the client has seen. Only entries that make the list longer count, and
+// entries with new ids.
 func (r *run) shareList(in *common, b, s, c tree.Value) {
 	mark, ids := r.Mark(), &r.Table
 	defer r.Cut(mark)

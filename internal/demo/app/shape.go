@@ -150,7 +150,7 @@ func (s Shape) change(d document, worker, round, step int) (size int64, entries 
 	return size, entries
 }
 
-// A worker has two fields that say the same: a document in which they differ is one that nobody wrote.
+// Each worker has two fields, and writes the same value into both. If they differ, nobody has written this document.
 func ownField(worker int) string  { return fmt.Sprintf("w%02d", worker) }
 func ownDouble(worker int) string { return ownField(worker) + "_twice" }
 
