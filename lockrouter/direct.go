@@ -126,7 +126,8 @@ func (r *Router) direct(ctx context.Context, a *Ask) AskResult {
 	return AskResult{o.result, o.doc, o.err}
 }
 
-// directMany goes on when the client has left: what is carried out after that would come after what gives it back.
+// directMany carries out several asks. It waits for them even if the client has left: otherwise a lock could be acquired after the call
+// that gives it back.
 func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
 	items := make([]*item, len(asks))
 	for i := range asks {

@@ -75,7 +75,7 @@ func (c *doctorCmd) nodes(u *config.Upstream) (upstream.Config, error) {
 	return base, err
 }
 
-// examine asks each node by itself, so that one that answers doesn't stand in for one that doesn't.
+// examine asks each node by itself: a node that answers must not hide a node that doesn't.
 func (c *doctorCmd) examine(p *process, cfg *config.Config, rules *rule.Set, base upstream.Config) (*doctor.Report, error) {
 	base.HealthInterval = -1
 	o := doctor.Options{Rules: rules, Auth: base.Authorization != "", Timeout: c.Timeout.Std()}

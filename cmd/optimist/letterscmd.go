@@ -283,7 +283,7 @@ func (r *lettersRun) pages(filter map[string]string) func(p *process) error {
 	}
 }
 
-// again replays those that another command was replaying, once that has had its time: most of them are gone by now.
+// again tries the letters once more that another command was replaying. By now, most of them are gone.
 func (r *lettersRun) again(p *process, busy []*deadletter.Result) error {
 	for _, one := range busy {
 		if path, err := letterPath(r.command, one.ID); err == nil && r.action == "_replay" {

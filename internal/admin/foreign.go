@@ -12,9 +12,9 @@ import (
 )
 
 // foreign says why a request may come from a page of another site in somebody's browser, or "" if it can't. Such a page can
-// send requests to addresses that only the operator reaches; and by giving its own name this listener's address (DNS rebinding)
-// it makes them look like those of its own site. What it can't do is make the browser leave out Origin on a change, or send a Host that
-// isn't its own name. changes says that the request changes something.
+// send requests to addresses that only the operator reaches. If its site's name gets this listener's address (DNS rebinding), the requests
+// look like those to its own site. But the page can't have the browser leave out Origin on a change, or send a Host that isn't its site's
+// name. changes says that the request changes something.
 //
 // A request with the token, or a client's certificate, may come under any name: a service of a cluster, for example. A page can't add the
 // token. It can't use the certificate under its own name, either: browsers refuse this listener's certificate for that name.

@@ -70,8 +70,8 @@ const (
 // Places are all of these.
 func Places() []string { return []string{inStore, inFolder, nowhere} }
 
-// Keep stores a letter, which it dates, and names if it has no name. When it returns without an error the letter outlives the process. The
-// letter isn't to be changed afterwards. One that has a name and is there already stays as it is.
+// Keep dates a letter, gives it a name if it has none, and stores it. When Keep returns without an error, the letter outlives the process.
+// Nobody may change the letter afterwards. If there is a letter of that name already, that one stays as it is.
 func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
 	now := d.o.Now().UTC().Truncate(time.Millisecond)
 	l.Format, l.ID, l.At, l.State = format, cmp.Or(l.ID, newID(now)), now, Waiting

@@ -160,8 +160,8 @@ func (it *Item) Ref(likely doc.Ref) doc.Ref {
 // HasID reports whether its id is this one.
 func (it *Item) HasID(id string) bool { return jsontext.IsText(it.id, id) }
 
-// IsElsewhere reports whether it says that it is of another document than the one of that id in that index (concrete). An index without a
-// name is any, and so is a document without an id: the engine makes that.
+// IsElsewhere reports whether the item names another document than the one with this id in this concrete index. Without an index, any index
+// will do. Without an id, any id will do: the engine makes it.
 func (it *Item) IsElsewhere(index, id string) bool {
 	if index != "" && len(it.Index) > 0 && string(it.Index) != index {
 		return true

@@ -136,7 +136,8 @@ func (w *Write) readOnlyNew(op *api.Op, fields []wire.Field) error {
 	return nil
 }
 
-// DemandsAlias reports whether the request is for an alias only. One that changes nothing never gets to the engine, which would refuse it.
+// DemandsAlias reports whether the request is for an alias only. The engine refuses such a request for an index. But if the request changes
+// nothing, optimist doesn't send it.
 func DemandsAlias(op *api.Op) bool {
 	v, given := uri.Param(op.Query, "require_alias")
 	return given && (len(v) == 0 || string(v) == "true")

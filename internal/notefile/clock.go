@@ -20,8 +20,8 @@ const (
 	startAt                  // which start that was
 )
 
-// A process may be killed between any two words. How far a clock is ahead stays the same as long as it isn't set. So it goes with the last
-// moment, and with the one before it.
+// A process may be killed between any two words. How far a clock is ahead stays the same until somebody sets the clock. So this number fits
+// the last moment, and the moment before.
 
 // tick is how exact the last moment is in the file, in nanoseconds.
 const tick = int64(time.Millisecond)

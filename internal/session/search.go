@@ -67,8 +67,8 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	}
 }
 
-// inHand is what the session has seen last of the document, as it has seen it: what it has read, or written. known says that what tells it
-// from that older revision is known already.
+// inHand is what the session has seen last of the document: what it has read, or what it has sent. known says that the entry has the
+// difference between that and the older revision already.
 func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc.Revision, known bool) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()

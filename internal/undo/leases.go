@@ -43,7 +43,7 @@ func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
 	})
 }
 
-// make makes new records. Where one is there already, isSame says whether it is the one that was to be made; else the error is ErrTaken.
+// make makes new records. If there is a record already, isSame says whether it is the same one. If not, the error is ErrTaken.
 func (s *Store) make(ctx context.Context, records []*record, isSame func(there []byte, r *record) bool) error {
 	for some := range slices.Chunk(records, pageEntries) {
 		for try := 0; len(some) > 0; try++ {

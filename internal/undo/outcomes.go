@@ -8,7 +8,7 @@ import (
 	"optimist/internal/doc"
 )
 
-// What becomes of noted writes. A journal's pages say it, so that whichever process rolls back knows it.
+// What becomes of noted writes. The pages of a journal say this, because any process may have to roll the writes back.
 
 // Applied records that a noted write was applied, and which revision it made (zero: not known). The journal stores that with its next page:
 // Applied doesn't wait for it. If there is no further page, a sweep stores it: the lease may end at

@@ -59,7 +59,7 @@ func (rd *Reading) getFiltered() bool {
 	return true
 }
 
-// shownAt is where an answer shows a document, and by which of its members it says which one that is, and in which revision.
+// shownAt is where an answer shows a document, and which members of the answer name the document and its revision.
 type shownAt struct {
 	path, open, end string
 	revealing       []string

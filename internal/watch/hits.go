@@ -43,8 +43,8 @@ const (
 	allSearches
 )
 
-// whoseAreWatched says whose searches of what this one searches are watched, as far as that is known. index is the only index that it
-// names, or "": it isn't known, or there are several.
+// whoseAreWatched says which clients' searches of the searched indices are watched, as far as that is known. index is the only index that
+// the search names, or "": the index isn't known, or there are several.
 func (rd *Reading) whoseAreWatched(f *searchPlan) (index string, whose watchedSearches) {
 	a := &f.target
 	switch {

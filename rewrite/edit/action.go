@@ -51,7 +51,7 @@ var actions = [...]struct {
 	from  bool // it has a second path
 	whole bool // its path may be the whole document, or, without a path, is
 	makes bool // it sets something where there is nothing
-	// settles: done again, it leaves what it has done, and what others that settle have.
+	// settles: if it is done again, the result stays the same, and so do the results of other actions that settle.
 	settles bool
 }{
 	0:             {name: "none"},
