@@ -35,7 +35,7 @@ func (a *App) reachEngine(*config.Config) error {
 	if err != nil {
 		return err
 	}
-	cfg.Hooks = a.upstreamHooks()
+	cfg.Hooks, cfg.TLS.Log = a.upstreamHooks(), a.log
 	a.nodes, err = upstream.New(cfg)
 	if err != nil {
 		return err

@@ -166,7 +166,7 @@ type Upstream struct {
 }
 
 // TLS is how optimist trusts https nodes, and which certificate it shows them. File names are relative to the file
-// that names them. The files are read at start.
+// that names them. Files that change take effect within a second, for new connections.
 type TLS struct {
 	// CAFile is a PEM file of the authorities that may have signed the nodes' certificates. Default: the system's.
 	CAFile string `json:"ca_file"`

@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,14 @@ type followed[T any] struct {
 	content [sha256.Size]byte // what value was made of, or the last that couldn't be used
 	looked  time.Time
 	failure string // the last one, so that the log has each once
+}
+
+// Follow reads files, and gives what parse makes of them. get gives what their content is now: a file that changes counts within a second.
+// While changed files can't be used, the old ones count, and the log, which may be nil, says so. A name that is empty stands for an empty
+// file. The error says which file can't be used, and why.
+func Follow[T any](log *slog.Logger, parse func(files [][]byte) (T, error), names ...string) (get func() T, err error) {
+	f := &followed[T]{names: names, parse: parse, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now}
+	return f.get, f.start()
 }
 
 // start reads the files for the first time. The error says which can't be used, and why.

@@ -1,5 +1,5 @@
 // Package secure is the protection of optimist's listeners: TLS with certificates from files, certificates of clients, and a
-// token.
+// token. It follows the files of secrets when they change, also for connections to the engine.
 //
 // It doesn't say who may do what: the listeners do. Its values may be used by several goroutines.
 package secure

@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"optimist/internal/hook"
@@ -56,6 +57,8 @@ type TLS struct {
 	ServerName string
 	// Insecure accepts any certificate. Danger: anybody on the path can read and change everything, credentials included.
 	Insecure bool
+	// Log gets a line when changed files are in force, or can't be used. Nil: nobody does.
+	Log *slog.Logger
 }
 
 // Hooks are called on the path of requests, by many goroutines at once: they must be quick and must not block. A hook may be

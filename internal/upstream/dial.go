@@ -7,15 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"syscall"
 	"time"
 
+	"optimist/internal/secure"
 	"optimist/internal/wire"
 )
 
-// Load reads the files.
-func (t TLS) Load() (*tls.Config, error) {
+// Load reads the files. It returns what gives the configuration of a new connection: changed files count within a second.
+func (t TLS) Load() (func() *tls.Config, error) {
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, errors.New("upstream.tls.cert_file and key_file need each other")
+	}
+	get, err := secure.Follow(t.Log, t.parse, t.CAFile, t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("upstream.tls (ca_file, cert_file, key_file): %w", err)
+	}
+	return get, nil
+}
+
+// parse makes the configuration of the content of CAFile, CertFile and KeyFile.
+func (t TLS) parse(files [][]byte) (*tls.Config, error) {
 	cfg := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"http/1.1"},
@@ -24,22 +36,15 @@ func (t TLS) Load() (*tls.Config, error) {
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
 	}
 	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("upstream.tls.ca_file: %w", err)
-		}
 		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("upstream.tls.ca_file %s has no certificate in PEM", t.CAFile)
+		if !cfg.RootCAs.AppendCertsFromPEM(files[0]) {
+			return nil, fmt.Errorf("ca_file %s has no certificate in PEM", t.CAFile)
 		}
-	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, errors.New("upstream.tls.cert_file and key_file need each other")
 	}
 	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		cert, err := tls.X509KeyPair(files[1], files[2])
 		if err != nil {
-			return nil, fmt.Errorf("upstream.tls.cert_file and key_file: %w", err)
+			return nil, fmt.Errorf("cert_file and key_file: %w", err)
 		}
 		cfg.Certificates = []tls.Certificate{cert}
 	}
@@ -87,7 +92,12 @@ func (n *node) connect(ctx context.Context) (*conn, error) {
 	}
 	c := &conn{node: n, raw: raw, nc: raw}
 	if n.tls != nil {
-		t := tls.Client(raw, n.tls)
+		conf := n.tls()
+		if conf.ServerName == "" {
+			conf = conf.Clone()
+			conf.ServerName = n.name
+		}
+		t := tls.Client(raw, conf)
 		if err := t.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
 			return nil, handshakeError{err}

@@ -15,12 +15,13 @@ import (
 // node is one of the engine's nodes: its address, its connections, and whether it is alive.
 type node struct {
 	set    *Set
-	bit    uint64 // in sets of tried nodes
-	url    string // as configured: its name in errors and hooks
-	addr   string // host:port
-	host   []byte // for the Host field
-	prefix []byte // base path without a slash at its end
-	tls    *tls.Config
+	bit    uint64             // in sets of tried nodes
+	url    string             // as configured: its name in errors and hooks
+	addr   string             // host:port
+	host   []byte             // for the Host field
+	prefix []byte             // base path without a slash at its end
+	tls    func() *tls.Config // nil: the node speaks HTTP
+	name   string             // that its certificate must have, unless the configuration says another
 
 	alive    atomic.Bool
 	failedAt atomic.Int64 // Set.now of the last failure
@@ -36,7 +37,7 @@ type node struct {
 }
 
 // newNode parses one URL of the configuration.
-func newNode(s *Set, i int, raw string, tlsConfig *tls.Config) (*node, error) {
+func newNode(s *Set, i int, raw string, tlsConfig func() *tls.Config) (*node, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, errors.New("the URL can't be read: want http://host:port or https://host:port")
@@ -67,10 +68,7 @@ func newNode(s *Set, i int, raw string, tlsConfig *tls.Config) (*node, error) {
 		prefix: []byte(u.EscapedPath()),
 	}
 	if u.Scheme == "https" {
-		n.tls = tlsConfig.Clone()
-		if n.tls.ServerName == "" {
-			n.tls.ServerName = u.Hostname()
-		}
+		n.tls, n.name = tlsConfig, u.Hostname()
 	}
 	n.alive.Store(true)
 	return n, nil

@@ -3,6 +3,7 @@ package upstream
 import (
 	"crypto/tls"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -157,4 +158,25 @@ func TestBytesBehindAnAnswerAreSeenThroughTLS(t *testing.T) {
 			t.Fatalf("%.80s", got)
 		}
 	}
+}
+
+// An authority is replaced while optimist runs: its file has the old one and the new one for a while.
+func TestTLSFilesThatChangeCountForNewConnections(t *testing.T) {
+	a, next := certtest.New(t), certtest.New(t)
+	conf := server(next, "by-address")
+	conf.ClientAuth = tls.NoClientCert
+	s := newStubAt(t, "127.0.0.1:0", conf, echo)
+	set := newSet(t, func(c *Config) { c.TLS.CAFile = a.File }, s.url)
+	fails(t, set, put("{}"), NotSent)
+	pem, err := os.ReadFile(next.File)
+	if err == nil {
+		err = os.WriteFile(a.File, pem, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool {
+		_, err := set.Do(t.Context(), put("{}"))
+		return err == nil
+	})
 }
