@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,7 +83,8 @@ func (f *followed[T]) look() {
 		return
 	}
 	f.value, f.failure = next, ""
-	f.log.Info("changed files are in force", "files", f.names)
+	named := slices.DeleteFunc(slices.Clone(f.names), func(name string) bool { return name == "" })
+	f.log.Info("changed files are in force", "files", named)
 }
 
 // read reads all files. Names that are empty stand for files that aren't there.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -92,8 +93,8 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	time0.pass(lookEvery)
-	if got := serial(); got == first {
-		t.Error("the new certificate isn't in force")
+	if got := serial(); got == first || !strings.Contains(log.String(), fmt.Sprintf("files=%q", fmt.Sprintf("[%s %s]", cert, key))) {
+		t.Errorf("the certificate is %s, was %s; the log: %s", got, first, &log)
 	}
 	if err := os.Remove(cert); err != nil {
 		t.Fatal(err)
