@@ -39,6 +39,21 @@ func (m *model) value(b, s, c any) any {
 			return m.array(nil, sList, cList)
 		}
 	}
+	bList, _ := b.([]any)
+	nothingSent, nothingCur := asEmpty(s) == nil, asEmpty(c) == nil
+	if !alike(b, c) && !alike(s, c) && bList != nil && (sIsList && nothingCur || cIsList && nothingSent) &&
+		!changeParts(bList, sList) && !changeParts(bList, cList) {
+		list, _ := m.array(bList, sList, cList).([]any)
+		switch {
+		case len(list) > 0:
+			return list
+		case nothingCur:
+			return c
+		case s == nil:
+			return []any{}
+		}
+		return s
+	}
 	switch {
 	case alike(b, c), alike(s, c):
 		return s
@@ -49,6 +64,17 @@ func (m *model) value(b, s, c any) any {
 	}
 	m.overwritten++
 	return s
+}
+
+// changeParts reports whether a side has another number or list in the place of one, or another value.
+func changeParts(base, list []any) bool {
+	script := scriptOf(base, list, canonicalLCS(base, list))
+	for i, e := range base {
+		if script.instead[i] >= 0 && !named(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // dropped reports whether an empty value was left out, or says nothing in another way.

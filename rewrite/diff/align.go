@@ -198,7 +198,7 @@ func (w *Workspace) OnlyPlaces(elements []tree.Value) bool {
 func (w *Workspace) TellApart(elements []tree.Value) bool {
 	w.Table.Reset(len(elements))
 	for k, e := range elements {
-		if k := e.Kind(); k != tree.String && k != tree.Object {
+		if !e.Kind().HasIdentity() {
 			return false
 		}
 		if int(w.Table.Number(e)) < k {

@@ -16,7 +16,8 @@ func (w *Workspace) AlignWindows(x, y *Alignment) bool {
 	toEnd := [2]int{overlap(a, bx, borders), overlap(a, by, borders)}
 	toBegin := [2]int{overlap(bx, a, borders), overlap(by, a, borders)}
 	slide := func(stay [2]int) bool { return x.mayBeWindow(stay[0]) && y.mayBeWindow(stay[1]) }
-	switch sum := func(stay [2]int) int { return stay[0] + stay[1] }; {
+	sum := func(stay [2]int) int { return stay[0] + stay[1] }
+	switch {
 	case slide(toEnd) && !(slide(toBegin) && sum(toBegin) > sum(toEnd)):
 		x.pairRun(len(a)-toEnd[0], 0, toEnd[0])
 		y.pairRun(len(a)-toEnd[1], 0, toEnd[1])

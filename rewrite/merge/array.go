@@ -172,7 +172,7 @@ func (r *run) dropMoves(e *edits) {
 		})
 	}
 	moved := func(id int32, v tree.Value) bool {
-		return inBase[id] == 1 && (v.Kind() == tree.String || v.Kind() == tree.Object)
+		return inBase[id] == 1 && v.Kind().HasIdentity()
 	}
 	again(e.bySent, e.sent.B, func(id, _ int32) { bySent[id]++ })
 	again(e.byCur, e.cur.B, func(id, _ int32) { byCur[id]++ })

@@ -14,7 +14,8 @@
 //   - two objects merge key by key, and two arrays by their elements, if the base has a value of the same kind there, or
 //     null or nothing: those count as {} and [];
 //   - everything else is one value, and the Strategy of its path decides. A value that one side removed and the other
-//     changed is such a value, too. But a side that only left an empty value out has changed nothing: see isDropped.
+//     changed is such a value, too. But a side that only left an empty value out has changed nothing: see isDropped. An array that one
+//     side has left out is an empty one: see isEmptied.
 //
 // What sent added goes to the end of its object, in sent's order and spelling.
 //

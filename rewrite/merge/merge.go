@@ -140,8 +140,12 @@ func (r *run) value(b, s, c tree.Value, sc scope) {
 	r.object(b, s, c, sc)
 }
 
-// scalar merges values of which at least one isn't a container, or not of the same kind.
+// scalar merges values of which at least one isn't a container, or not of the same kind. A null may stand for an array.
 func (r *run) scalar(b, s, c tree.Value, sc scope) {
+	if p, ok := r.combine(b, s, c, &sc); ok {
+		r.carryOut(p, c, sc)
+		return
+	}
 	if st := r.strategy(sc); st.calculates() && !b.Equal(s) && !b.Equal(c) {
 		if text, ok := r.calculate(b, s, c, sc); ok {
 			r.observer.decided(r, ruling{verdict: Calculated, both: true}, sides{b, s, c}, sc)

@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"slices"
+
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
@@ -26,12 +28,12 @@ func (p *plan) empty() bool {
 }
 
 // combine applies the array strategy of sc, if it has one that takes the value: both sides changed it, and what is there are arrays. A
-// missing one, and a null of the base, are empty arrays. Where the strategy can't be applied, ok is false and sc is changed to what
-// decides instead.
+// missing one, and null, are empty arrays. If one side has left out an array that it has emptied, that is no value that other strategies
+// decide about, either: the array keeps what the other side has put in. Where the strategy can't be applied, ok is false and sc is changed
+// to what decides instead.
 func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 	st := r.strategy(*sc)
-	if st < Union || b.Kind() > tree.Null && b.Kind() != tree.Array || s.Exists() && s.Kind() != tree.Array ||
-		c.Exists() && c.Kind() != tree.Array || b.Equal(s) || b.Equal(c) {
+	if st < Union && !(st.anyValue() && isEmptied(b, s, c)) || !isList(b) || !isList(s) || !isList(c) || b.Equal(s) || b.Equal(c) {
 		return plan{}, false
 	}
 	p.cur = r.Elements(c)
@@ -39,17 +41,17 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 	switch st {
 	case Union:
 		ok = r.union(&p, r.Elements(b), r.Elements(s))
-	case Append:
-		if ok = r.appended(&p, sides{b, s, c}, *sc); !ok {
-			sc.unfit()
-		}
 	case ByKey:
 		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), r.rules[sc.rule].key, *sc); !ok {
 			sc.rule = 0
 		}
+	default:
+		if ok = r.appended(&p, sides{b, s, c}, *sc); !ok && st == Append {
+			sc.unfit()
+		}
 	}
 	if ok {
-		if !c.Exists() {
+		if c.Kind() != tree.Array {
 			p.made = p.list()
 		}
 		r.observer.decided(r, ruling{Combined, true, p.made}, sides{b, s, c}, *sc)
@@ -92,11 +94,22 @@ func (r *run) union(p *plan, base, sent []tree.Value) bool {
 }
 
 // appended keeps what current has, but for the elements of the base that the client removed, and adds the elements that the
-// client inserted.
+// client inserted. Without the rule append, the array is one that a side has emptied. If the other side has changed numbers or arrays in
+// it, it is one value: of a point, or a polygon, no part may be left.
 func (r *run) appended(p *plan, of sides, sc scope) bool {
 	e, ok := r.edits(of.b, of.s, of.c, sc)
 	if !ok {
 		return false
+	}
+	if r.strategy(sc) != Append {
+		if by, ok := r.byIdentity(&e, sc); ok {
+			*p = by
+			return true
+		}
+		if e.changeParts(e.bySent) || e.changeParts(e.byCur) {
+			return false
+		}
+		r.failElements(&e, sc)
 	}
 	r.dropMoves(&e)
 	r.dropEchoes(&e)
@@ -112,6 +125,13 @@ func (r *run) appended(p *plan, of sides, sc scope) bool {
 		}
 	}
 	return true
+}
+
+// changeParts reports whether edits replace an element that means nothing without the others: a number, or an array.
+func (e *edits) changeParts(by []diff.Edit) bool {
+	return slices.ContainsFunc(by, func(one diff.Edit) bool {
+		return one.Replaces() && !e.sent.A[one.I].Kind().HasIdentity()
+	})
 }
 
 // byKey merges elements as objects merge members; key is the member that tells them apart. It returns false if an element of any of the
@@ -180,8 +200,14 @@ func keyOf(e tree.Value, key string) tree.Value {
 	return k
 }
 
-// carryOut writes a plan for array c of current.
+// carryOut writes a plan for array c of current, or for the null there.
 func (r *run) carryOut(p plan, c tree.Value, sc scope) {
+	if c.Kind() != tree.Array {
+		if p.made != nil {
+			r.replace(c, p.made)
+		}
+		return
+	}
 	out := r.edit(c)
 	for k, e := range p.cur {
 		if out.keepOrRemove(e, p.keep[k] != 0) && p.sent != nil && p.sent[k].Exists() {

@@ -28,6 +28,10 @@ func (k Kind) String() string { return kindNames[k] }
 // IsContainer reports whether values of the kind have others in them.
 func (k Kind) IsContainer() bool { return k >= Array }
 
+// HasIdentity reports whether values of the kind mostly say which one they are, as names do: strings and objects. Numbers are equal by
+// chance, and arrays are rows of a table, or points.
+func (k Kind) HasIdentity() bool { return k == String || k == Object }
+
 const (
 	flagEscaped    = 1 << iota // a string that contains a backslash
 	flagKeyEscaped             // the member's key contains a backslash
