@@ -39,9 +39,10 @@ func (w *Workspace) numbers(elements []tree.Value) []int32 {
 	return list
 }
 
-// mayBeWindow reports whether B may be a window that has slid over A, in which so many elements have stayed.
+// mayBeWindow reports whether B may be a window that has slid over A, in which so many elements have stayed. If all of them may have
+// stayed, none is equal by chance.
 func (al *Alignment) mayBeWindow(stayed int) bool {
-	const byChance = 1
+	byChance := min(1, al.Removed())
 	pairs := len(al.A) - al.Removed()
 	return stayed < len(al.B) && 2*stayed >= min(len(al.A), len(al.B)) && stayed+byChance >= pairs
 }
