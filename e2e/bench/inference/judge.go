@@ -13,6 +13,7 @@ type truth struct {
 	view    []byte // what it had seen; nil: no document
 	sent    []byte // the document that it has made of that
 	applied bool   // the same was written before: the client repeats it
+	whole   bool   // the client has seen nothing: what it sent is to be there
 }
 
 // Tally is what became of the writes of one run.
@@ -61,7 +62,7 @@ func (t *Tally) judge(v *verdict) {
 			t.sent(v.truth.view, v.truth.sent)
 		}
 		want = v.truth.sent // where there is no document yet
-		if v.before != nil {
+		if v.before != nil && !v.truth.whole {
 			r, err := v.merger.Merge(v.truth.view, v.truth.sent, v.before)
 			if err != nil {
 				t.Errors = append(t.Errors, err)

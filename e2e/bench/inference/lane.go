@@ -215,5 +215,5 @@ func (r *request) acknowledge(before, after doc.Revision) {
 	if string(after.Source) != string(sent) && b.Numbers.Known() {
 		told = b.Numbers
 	}
-	b.Commit(session.Ack{Stored: after, Sent: sent, AnswerNumbers: told})
+	b.Commit(session.Ack{Stored: after, Sent: sent, AnswerNumbers: told, Created: before.Source == nil})
 }

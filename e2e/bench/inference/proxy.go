@@ -49,6 +49,10 @@ type proxy struct {
 	alone  bool             // see Config
 	viewer identity.Program // which only looks
 
+	row       databaseRow
+	refreshes bool         // the index is refreshed now and then
+	found     doc.Revision // what a search finds then
+
 	draining bool       // the process is about to end: requests wait outside for the next one
 	underway int        // requests inside
 	outside  []*process // that wait
@@ -62,7 +66,11 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
-	p := &proxy{w: w, rules: s.rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts, tally: t}
+	rules := s.rules
+	if c.Mirror {
+		rules = nil // nobody adds up what the database has added up
+	}
+	p := &proxy{w: w, rules: rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts, tally: t}
 	switch c.Programs {
 	case Viewers:
 		p.viewer = 2
@@ -134,6 +142,24 @@ func (x *proxy) get(p *process, by marks) doc.Revision {
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
 	store.ReadWithTicket(sessionOf(by), ref, rev, at, ticket)
+	return rev
+}
+
+// search is get for what a search finds.
+func (x *proxy) search(p *process, by marks) doc.Revision {
+	if !x.refreshes {
+		return x.get(p, by)
+	}
+	x.enter(p)
+	defer x.leave()
+	store := x.store
+	at := store.Epoch()
+	p.sleep(x.w.about(x.trip / 2))
+	rev := x.found
+	p.sleep(x.w.about(x.trip / 2))
+	if rev.Known() {
+		store.Found(sessionOf(by), ref, rev, at)
+	}
 	return rev
 }
 
@@ -325,7 +351,7 @@ func (r *request) pass(p *process, b *session.Base) {
 	}
 	x.engine.put(body, before.Numbers)
 	if !r.part {
-		r.draft.Body = body
+		r.doc.Sent, r.draft.Body = body, body
 		r.acknowledge(before, x.engine.Revision)
 		return
 	}

@@ -48,6 +48,13 @@ type Config struct {
 	// Forms says that the read is one piece of work, and the write another one, which begins with a read only to see whether the
 	// document is there.
 	Forms bool
+	// Mirror says that the workers keep the document in a database, and write what that holds, one after the other. There is no document in
+	// the index at first.
+	Mirror bool
+	// Searches says that workers read by searches. What is only looked at is always searched for.
+	Searches bool
+	// Refresh is how long it takes, on average, until searches see what was written. The zero value is that they see it at once.
+	Refresh time.Duration
 	// Traces says which requests carry the id of a trace.
 	Traces Traces
 	// Seed makes the run another one.
@@ -107,11 +114,18 @@ func begin(c *Config) (*proxy, error) {
 			Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
 		}
 	}
+	if c.Mirror {
+		x.row.doc, x.engine.Revision = x.engine.Source, doc.Revision{}
+		w.now += time.Hour // nobody has anything in hand from before the start
+	}
 	for i := range c.Workers {
 		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}
 		w.start(wk.run)
 	}
-	x.working = c.Workers
+	x.found = x.engine.Revision
+	if x.working, x.refreshes = c.Workers, c.Refresh > 0; x.refreshes {
+		w.start(func(p *process) { x.refresh(p, c.Refresh) })
+	}
 	for range c.Watchers {
 		w.start(func(p *process) { x.watch(p, c.Watch) })
 	}

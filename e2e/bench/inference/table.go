@@ -59,6 +59,25 @@ func Conditions() []Condition {
 		h.set(&c.Config)
 		list = append(list, c)
 	}
+	return append(list, mirrors()...)
+}
+
+// mirrors are the conditions of an index that mirrors a database, and of clients that write from what searches find. There is a refresh now
+// and then, or searches see everything at once.
+func mirrors() (list []Condition) {
+	for _, refresh := range []time.Duration{0, 50 * time.Millisecond, time.Second} {
+		for _, threads := range []int{1, 4, 16} {
+			c := Condition{fmt.Sprintf("mirror, %d threads, 30 %% looks, refresh %v", threads, refresh), busy(threads, 0.3)}
+			c.Mirror, c.Refresh = true, refresh
+			list = append(list, c)
+		}
+		for _, workers := range []int{1, 2, 16} {
+			c := Condition{fmt.Sprintf("%d workers that search, 10 %% looks, refresh %v", workers, refresh), busy(workers, 0.1)}
+			if c.Searches, c.Refresh = true, refresh; refresh > 0 {
+				list = append(list, c)
+			}
+		}
+	}
 	return list
 }
 

@@ -60,7 +60,7 @@ func (w *worker) run(p *process) {
 	for w.round = range w.Rounds {
 		p.sleep(w.about(w.Pause))
 		for w.chance(w.Looks) {
-			w.proxy.get(p, w.look())
+			w.proxy.search(p, w.look())
 		}
 		w.work()
 	}
@@ -71,7 +71,7 @@ func (w *worker) run(p *process) {
 func (x *proxy) watch(p *process, every time.Duration) {
 	for x.working > 0 {
 		p.sleep(x.w.about(every))
-		x.get(p, marks{program: x.viewer})
+		x.search(p, marks{program: x.viewer})
 	}
 }
 
@@ -100,11 +100,19 @@ func (w *worker) look() marks {
 
 // work is one read, one change and one write.
 func (w *worker) work() {
+	if w.Mirror {
+		w.mirror()
+		return
+	}
 	if w.left > 0 {
 		w.left--
 	} else {
 		w.at = w.call()
-		rev := w.proxy.get(w.p, w.at)
+		read := w.proxy.get
+		if w.Searches {
+			read = w.proxy.search
+		}
+		rev := read(w.p, w.at)
 		w.view, w.left = rev.Source, 0
 		if w.chance(w.Kept) {
 			w.left = 2
