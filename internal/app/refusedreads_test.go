@@ -56,7 +56,9 @@ func refusedKeepsNothing(t *testing.T, w *world) {
 // TestAPatchIsRefusedAsItsReadIs: the engine refuses to read a closed index, or a document that needs a routing. That is no failure of the
 // engine, which a client would try again.
 func TestAPatchIsRefusedAsItsReadIs(t *testing.T) {
-	for status, want := range map[int]int{400: 400, 403: 403, 429: 429, 500: 502, 503: 503} {
+	for status, want := range map[int]int{
+		203: 502, 206: 502, 302: 502, 400: 400, 401: 401, 403: 403, 408: 502, 429: 429, 500: 502, 503: 503,
+	} {
 		engine := enginetest.Serve(t)
 		w := newWorldOn(t, "", Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodGet || r.URL.Path != doc1 {

@@ -2,6 +2,8 @@ package intercept
 
 import (
 	"errors"
+	"net/http"
+	"slices"
 
 	"optimist/internal/base"
 	"optimist/internal/catalog"
@@ -51,12 +53,17 @@ func failure(err error) error {
 	return err
 }
 
+// refusedReads are the statuses by which the engine refuses a read; of a closed index it is a 400. Any other one may be somebody else's,
+// such as a gateway's login page, and a 200 would say that something was written.
+var refusedReads = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+	http.StatusServiceUnavailable}
+
 // unasked is the failure of a write that wasn't sent, because the engine couldn't be asked what had to be known before: what was
 // lost is the answer to a read.
 func unasked(err error) error {
 	var refusal *es.StatusError
 	switch {
-	case errors.As(err, &refusal) && (refusal.Status < 500 || refusal.Status == 503): // of a closed index it is a 400
+	case errors.As(err, &refusal) && slices.Contains(refusedReads, refusal.Status):
 		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error(), Fields: refusal.Challenge}
 	case errors.Is(err, catalog.ErrTooLong):
 		return &proxy.Failure{Status: 400, Type: "invalid_index_name_exception", Reason: err.Error()}
