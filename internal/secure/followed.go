@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"optimist/internal/obs"
@@ -17,7 +18,7 @@ import (
 const lookEvery = time.Second
 
 // maxFile bounds what is read of a file, so that a wrong name doesn't fill the memory.
-const maxFile = 1 << 20
+const maxFile = 4 << 20
 
 // followed is what was made of some files. It is made anew when their content changes. Nothing runs beside: whoever needs the value
 // looks at the files, at most once every lookEvery. While the new files can't be used, for example because only one of two has been
@@ -28,8 +29,9 @@ type followed[T any] struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	mu      sync.Mutex
-	value   T
+	value atomic.Pointer[T]
+
+	mu      sync.Mutex        // who has it looks at the files
 	content [sha256.Size]byte // what value was made of, or the last that couldn't be used
 	looked  time.Time
 	failure string // the last one, so that the log has each once
@@ -49,20 +51,23 @@ func (f *followed[T]) start() error {
 	if err != nil {
 		return err
 	}
-	f.value, err = f.parse(files)
+	value, err := f.parse(files)
+	f.value.Store(&value)
 	f.content, f.looked = content, f.now()
 	return err
 }
 
-// get returns what the files say now.
+// get returns what the files say now. One caller at a time looks at them. The others don't wait for it: the files may be on a disk that
+// doesn't answer.
 func (f *followed[T]) get() T {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := f.now(); now.Sub(f.looked) >= lookEvery {
-		f.looked = now
-		f.look()
+	if f.mu.TryLock() {
+		defer f.mu.Unlock()
+		if now := f.now(); now.Sub(f.looked) >= lookEvery {
+			f.looked = now
+			f.look()
+		}
 	}
-	return f.value
+	return *f.value.Load()
 }
 
 func (f *followed[T]) look() {
@@ -82,7 +87,8 @@ func (f *followed[T]) look() {
 		}
 		return
 	}
-	f.value, f.failure = next, ""
+	f.value.Store(&next)
+	f.failure = ""
 	named := slices.DeleteFunc(slices.Clone(f.names), func(name string) bool { return name == "" })
 	f.log.Info("changed files are in force", "files", named)
 }

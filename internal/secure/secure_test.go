@@ -262,3 +262,38 @@ func TestTokenIsReadAgainAndComparedWhole(t *testing.T) {
 		t.Error("the old token counts though its file has changed")
 	}
 }
+
+// A file on a disk that doesn't answer holds up the one who looks at it, and nobody else.
+func TestAFileThatCannotBeReadHoldsUpOneCaller(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ca.pem")
+	looks, goOn := make(chan struct{}), make(chan struct{})
+	f := &followed[string]{names: []string{name}, log: slog.New(slog.DiscardHandler), now: time.Now}
+	f.parse = func(files [][]byte) (string, error) {
+		if string(files[0]) == "new" {
+			close(looks)
+			<-goOn
+		}
+		return string(files[0]), nil
+	}
+	put := func(content string) {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("old")
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	put("new")
+	f.looked = time.Time{}
+	looked := make(chan string)
+	go func() { looked <- f.get() }()
+	<-looks
+	if got := f.get(); got != "old" {
+		t.Errorf("%q beside the one who looks", got)
+	}
+	close(goOn)
+	if got := <-looked; got != "new" {
+		t.Errorf("%q for the one who looks", got)
+	}
+}
