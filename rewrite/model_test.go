@@ -68,15 +68,10 @@ func (m *model) value(b, s, c any) any {
 	return s
 }
 
-// changeParts reports whether a side has another number or list in the place of one, or another value.
+// changeParts reports whether a side changed a list with numbers or lists in it.
 func changeParts(base, list []any) bool {
-	script := scriptOf(base, list, canonicalLCS(base, list))
-	for i, e := range base {
-		if script.instead[i] >= 0 && !named(e) {
-			return true
-		}
-	}
-	return false
+	n := len(canonicalLCS(base, list))
+	return n < len(base) && n < len(list) && slices.ContainsFunc(base, func(e any) bool { return !named(e) })
 }
 
 // dropped reports whether an empty value was left out, or says nothing in another way.
@@ -319,7 +314,7 @@ func slide(base, sent, cur []any, pairsSent, pairsCur int) (toSent, toCur [][2]i
 			return nil
 		}
 		window := func(list []any, n, pairs int) bool {
-			return n < len(list) && 2*n >= min(len(base), len(list)) && (n >= pairs || n+1 == pairs && pairs < len(base))
+			return n < len(list) && 2*n >= min(len(base), len(list)) && (n >= pairs || n+1 == pairs && pairs < len(base) && pairs < len(list))
 		}
 		s, c := stay(sent), stay(cur)
 		if window(sent, len(s), pairsSent) && window(cur, len(c), pairsCur) && len(s)+len(c) > most {
@@ -327,6 +322,11 @@ func slide(base, sent, cur []any, pairsSent, pairsCur int) (toSent, toCur [][2]i
 		}
 	}
 	return toSent, toCur, ok
+}
+
+func isList(v any) bool {
+	_, list := v.([]any)
+	return list
 }
 
 func otherPlace(pair [2]int) bool { return pair[0] != pair[1] }
@@ -374,7 +374,7 @@ func (m *model) array(base, sent, cur []any) any {
 		switch {
 		case slid && !(sentStays && curStays) && !(row && fewSent && fewCur && (sentStays || !clashByPlace(base, sent, cur))):
 			toSent, toCur, windows = slidSent, slidCur, true
-		case row && fewSent:
+		case row && fewSent && (sentStays || !clashByPlace(base, sent, cur) || fewCur && !slices.ContainsFunc(base, isList)):
 			toSent, toCur = bySent, byCur
 		}
 	}
@@ -382,9 +382,8 @@ func (m *model) array(base, sent, cur []any) any {
 	both := func(i int) bool { return s.instead[i] >= 0 && c.instead[i] >= 0 }
 	leaveSent, leaveCur := moves(base, s, c)
 	if windows {
-		leaveSent, leaveCur = map[[2]int]bool{}, map[[2]int]bool{}
+		leaveSent, leaveCur = nil, nil
 	}
-	m.rows(base, s, c, leaveCur)
 	out := []any{}
 	add := func(run []any, i, from, to int, leave map[[2]int]bool) {
 		for x := from; x < to; x++ {
@@ -420,43 +419,6 @@ func (m *model) array(base, sent, cur []any) any {
 		}
 	}
 	return out
-}
-
-// rows counts the rows of a table that one side has removed, and the other has changed. It leaves out those that current has changed.
-func (m *model) rows(base []any, s, c side, leaveCur map[[2]int]bool) {
-	for i, e := range base {
-		from, to := s.instead[i], c.instead[i]
-		if s.left[i] || c.left[i] || (from < 0) == (to < 0) || s.putsIn(e) || c.putsIn(e) {
-			continue
-		}
-		changed := s.run[i]
-		at := from
-		if from < 0 {
-			changed, at = c.run[i], to
-		}
-		_, row := e.([]any)
-		_, stillRow := changed[at].([]any)
-		both, own := []any{e, changed[at]}, []any{e, e}
-		if !row || !stillRow || 2*inCommon(both, both, []int{0}, []int{1}) <= inCommon(own, own, []int{0}, []int{1}) {
-			continue
-		}
-		m.overwritten++
-		if from < 0 {
-			leaveCur[[2]int{i, to}] = true
-		}
-	}
-}
-
-// putsIn reports whether a side puts an element in that replaces none.
-func (s *side) putsIn(e any) bool {
-	for i, run := range s.run {
-		for x, v := range run {
-			if x != s.instead[i] && alike(v, e) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // moves finds what was put in again of the elements that both sides removed, and is left out: what current has put in, too, and a string

@@ -110,9 +110,6 @@ func (al *Alignment) alike(gone, fresh []int32) (n int) {
 	return n
 }
 
-// ShareMost reports whether b has more than half of what is in a.
-func ShareMost(a, b tree.Value) bool { return 2*inCommon(a, b) > inCommon(a, a) }
-
 // inCommon says how much a and b have in common: the values below them that are equal, and at the same places. A text says more than a
 // number. The recursion is as deep as a document may be.
 func inCommon(a, b tree.Value) (n int) {

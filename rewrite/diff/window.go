@@ -39,10 +39,10 @@ func (w *Workspace) numbers(elements []tree.Value) []int32 {
 	return list
 }
 
-// mayBeWindow reports whether B may be a window that has slid over A, in which so many elements have stayed. If all of them may have
-// stayed, none is equal by chance.
+// mayBeWindow reports whether B may be a window that has slid over A, in which so many elements have stayed. One may be equal by chance, to
+// one that was dropped and put in.
 func (al *Alignment) mayBeWindow(stayed int) bool {
-	byChance := min(1, al.Removed())
+	byChance := min(1, al.Removed(), al.Inserted())
 	pairs := len(al.A) - al.Removed()
 	return stayed < len(al.B) && 2*stayed >= min(len(al.A), len(al.B)) && stayed+byChance >= pairs
 }

@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"slices"
+
 	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
@@ -35,9 +37,9 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	if !ok {
 		return e, false
 	}
-	if log || r.OnlyPlaces(e.sent.A) {
+	if r.OnlyPlaces(e.sent.A) || log && !r.TellApart(e.sent.A) {
 		e.windows = (log || !e.keepPlaces(row)) && r.AlignWindows(&e.sent, &e.cur)
-		if !e.windows && row && e.sent.MayKeepPlaces() {
+		if !e.windows && row && e.isRow() {
 			e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
 		}
 	}
@@ -51,6 +53,14 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 func (e *edits) keepPlaces(row bool) bool {
 	sent, cur := e.sent.KeepsPlaces(), e.cur.KeepsPlaces()
 	return sent && cur || row && e.sent.MayKeepPlaces() && e.cur.MayKeepPlaces() && (sent || !e.clashByPlace())
+}
+
+// isRow reports whether elements that are no window have places. If the client moves one, and a place clashes, arrays are none: their
+// cells would mix.
+func (e *edits) isRow() bool {
+	isArray := func(v tree.Value) bool { return v.Kind() == tree.Array }
+	return e.sent.MayKeepPlaces() && (e.sent.KeepsPlaces() || !e.clashByPlace() ||
+		e.cur.MayKeepPlaces() && !slices.ContainsFunc(e.sent.A, isArray))
 }
 
 // clashByPlace reports whether some place has one new element on the one side, and another one on the other. All three arrays have the same

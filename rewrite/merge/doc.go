@@ -26,8 +26,7 @@
 //   - All insertions are kept; at one gap current's come first. That holds for equal ones, too: two clients that append
 //     the same append it twice, as two sums count twice. Where the base is a guess, that has bounds: see Merger.Guessing.
 //   - An element is gone if either side removed it: removals of both count once, and a removal never overlaps. What one
-//     side puts in the place of an element stays, though the other removed that element. But a row of a table that one side changed, and
-//     the other removed, is a value that both changed.
+//     side puts in the place of an element stays, though the other removed that element.
 //   - An element that both sides removed and both inserted again was moved by both: it stays where current has it.
 //   - Strings and objects that one side moved and the other removed are gone, if the base has them once.
 //   - What a side puts in the place of elements that it moved away is an insertion, and no replacement, and elements that it

@@ -39,9 +39,8 @@ func (r *run) failKeyed(in *keyed, base []tree.Value, key string, sc scope) {
 	}
 }
 
-// failElements is for the elements of the base that both sides took out, or that one side took out and the other replaced. Of a row of a
-// table that one side took out and the other changed, it decides by any strategy. Those that both replaced are merged like other values. An
-// element that a side moved is still there.
+// failElements is for the elements of the base that both sides took out, or that one side took out and the other replaced. Those that both
+// replaced are merged like other values. An element that a side moved is still there.
 func (r *run) failElements(e *edits, sc scope) {
 	if !e.bothRemove() {
 		return
@@ -64,39 +63,20 @@ func (r *run) failElements(e *edits, sc scope) {
 		})
 	}
 	bySent, byCur := e.bySent, e.byCur
-	for i := range e.sent.A {
+	for i, b := range e.sent.A {
 		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None || moved[numbers[i]] != 0 {
 			continue
 		}
-		r.removedElement(e, i, over(&bySent, int32(i)), over(&byCur, int32(i)), sc)
-	}
-}
-
-// removedElement decides about the base's element i, which both sides have removed or replaced, unless both have replaced it.
-func (r *run) removedElement(e *edits, i int, s, c diff.Edit, sc scope) {
-	var inSent, inCur tree.Value
-	if s.Replaces() {
-		inSent = e.sent.B[s.Instead]
-	}
-	if c.Replaces() {
-		inCur = e.cur.B[c.Instead]
-	}
-	switch b := e.sent.A[i]; {
-	case s.Replaces() && c.Replaces():
-	case isChangedRow(b, inSent):
-		if !r.takesElement(b, inSent, inCur, i, sc) {
-			e.drop[s.Instead] = 1
+		var inSent, inCur tree.Value
+		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
+		if s.Replaces() {
+			inSent = e.sent.B[s.Instead]
 		}
-	case isChangedRow(b, inCur):
-		if r.takesElement(b, inSent, inCur, i, sc) {
-			e.dropCur[c.Instead] = 1
+		if c.Replaces() {
+			inCur = e.cur.B[c.Instead]
 		}
-	default:
-		r.failAt(tree.Place{Index: i}, b, inSent, inCur, sc)
+		if !s.Replaces() || !c.Replaces() {
+			r.failAt(tree.Place{Index: i}, b, inSent, inCur, sc)
+		}
 	}
-}
-
-// isChangedRow reports whether to is still row from, for example with another cell or one more. Other arrays stand for themselves.
-func isChangedRow(from, to tree.Value) bool {
-	return from.Kind() == tree.Array && to.Kind() == tree.Array && diff.ShareMost(from, to)
 }

@@ -44,6 +44,7 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 	case ByKey:
 		if ok = r.byKey(&p, r.Elements(b), r.Elements(s), r.rules[sc.rule].key, *sc); !ok {
 			sc.rule = 0
+			return r.combine(b, s, c, sc)
 		}
 	default:
 		if ok = r.appended(&p, sides{b, s, c}, *sc); !ok && st == Append {
@@ -106,7 +107,7 @@ func (r *run) appended(p *plan, of sides, sc scope) bool {
 			*p = by
 			return true
 		}
-		if e.changeParts(e.bySent) || e.changeParts(e.byCur) {
+		if changeParts(&e.sent) || changeParts(&e.cur) {
 			return false
 		}
 		r.failElements(&e, sc)
@@ -127,11 +128,10 @@ func (r *run) appended(p *plan, of sides, sc scope) bool {
 	return true
 }
 
-// changeParts reports whether edits replace an element that means nothing without the others: a number, or an array.
-func (e *edits) changeParts(by []diff.Edit) bool {
-	return slices.ContainsFunc(by, func(one diff.Edit) bool {
-		return one.Replaces() && !e.sent.A[one.I].Kind().HasIdentity()
-	})
+// changeParts reports whether a side changed an array with elements that mean nothing without the others: numbers, or arrays.
+func changeParts(side *diff.Alignment) bool {
+	return side.Removed() > 0 && side.Inserted() > 0 &&
+		slices.ContainsFunc(side.A, func(v tree.Value) bool { return !v.Kind().HasIdentity() })
 }
 
 // byKey merges elements as objects merge members; key is the member that tells them apart. It returns false if an element of any of the
