@@ -61,8 +61,6 @@ func (m *model) value(b, s, c any) any {
 		return c
 	case dropped(b, c):
 		return s
-	case silent(s) && silent(c):
-		return c
 	}
 	m.overwritten++
 	return s

@@ -80,8 +80,6 @@ func (r *run) decide(b, s, c tree.Value, sc scope) ruling {
 		return ruling{verdict: Kept}
 	case isDropped(b, c):
 		return ruling{verdict: Taken}
-	case saysNothing(s) && saysNothing(c) && !r.fails(sc):
-		return ruling{verdict: Agreed}
 	}
 	return ruling{verdict: r.byStrategy(sc), both: true}
 }
