@@ -15,7 +15,6 @@ import (
 type Input struct {
 	Reads          []Read // outstanding, oldest first
 	View           *View  // what the session wrote last; nil: nothing, or it is reserved
-	Stale          bool   // the session had written something newer before the reads were made, from which this write may be made, too
 	Past           bool   // there is a history, in which the base may be, too
 	Shared         bool   // several clients of the session are known to work on the document
 	InFlight       bool   // there are writes whose base is reserved
@@ -136,7 +135,7 @@ func chooseFromSession(k *Input, r *Request) Decision {
 		return Decision{Action: TakeSent, Ambiguous: r.Repeat == UnheardRepeat && len(reads) > 0}
 	case doubt:
 		return d
-	case len(reads) == 1 && !k.Past && !k.Stale && !k.maybeNew(r):
+	case len(reads) == 1 && !k.Past && !k.maybeNew(r):
 		return Decision{Action: TakeRead}
 	case len(reads) > 0:
 		return Decision{Action: RankAll, Read: len(reads)}

@@ -61,7 +61,6 @@ func TestChoose(t *testing.T) {
 			{"there are several reads", Input{Reads: reads(readOf(5), readOf(6))}, nil, Decision{Action: RankAll, Read: 2}},
 			{"there is an own view", Input{View: viewOf(5, "mine")}, nil, theView},
 			{"a read comes before the own view", Input{Reads: reads(readOf(5)), View: viewOf(6, "mine")}, nil, theRead(0)},
-			{"the read was stale", Input{Reads: reads(readOf(5)), View: viewOf(6, "mine"), Stale: true}, nil, Decision{Action: RankAll, Read: 1}},
 			{"a delete's client has seen a document", Input{Reads: reads(Read{Order: 3}), View: &View{Numbers: num(5), Order: 4}}, nil, theView},
 			{"it was looked for again since", Input{Reads: reads(Read{Order: 5}), View: &View{Numbers: num(5), Order: 4}}, nil, theRead(0)},
 			{"a write that isn't a delete may make it", Input{Reads: reads(Read{Order: 3}), View: &View{Numbers: num(5), Order: 4}},

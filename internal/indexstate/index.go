@@ -237,10 +237,8 @@ func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.remove(w, now) }
 
 // WroteBy notes that w writes in the index. That is known for writerAge, or for the age of all else that is known, if that is longer.
 func (ix Index[W]) WroteBy(w W, now int64) {
-	ix.writers.add(w, now, ix.writerAge())
+	ix.writers.add(w, now, max(ix.in.maxAge, int64(writerAge)))
 }
-
-func (ix Index[W]) writerAge() int64 { return max(ix.in.maxAge, int64(writerAge)) }
 
 // IsWriter reports whether w writes in the index.
 func (ix Index[W]) IsWriter(w W, now int64) bool { return ix.writers.has(w, now) }

@@ -202,7 +202,6 @@ type state[W comparable] struct {
 	wrote     atomic.Bool
 	used      atomic.Int64
 	traces    traces
-	mirrors   mirrors[W]
 
 	// clients are those who did something in the index.
 	blind     blindWriters[W]

@@ -15,7 +15,6 @@ type Candidate struct {
 	Spent        bool    // no client has it in hand any more, as far as is known
 	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
 	Foreign      bool    // only other programs than the write's have read it, and the write's has a read of its own in hand
-	Own          bool    // the session wrote it last. At most one is, and none where a trace tells the base
 	Changes      int     // how many clients' changes the write of this revision held; 0: not known, or one
 	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
 }

@@ -28,8 +28,6 @@ type Sent struct {
 	Keys Keys
 	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
 	Misled bool
-	// Mirrors says that clients were seen to write from what the session wrote last, whatever they have read.
-	Mirrors bool
 }
 
 // Choice is the likeliest candidate.
@@ -40,7 +38,6 @@ type Choice struct {
 	Certain   bool   // the client's changes are certain, even without a look at habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
-	Origin    Origin // whether the write was made from a read, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
 
@@ -67,10 +64,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Origin: originOf(cs, verdicts)}
-	if sent.Mirrors {
-		believeOwn(cs, verdicts)
-	}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts)}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}

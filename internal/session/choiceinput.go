@@ -17,9 +17,6 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 		k.Reads, k.Past, k.Shared, r = t.sh.choiceReads(e), t.mayBePast(e), e.Shared, e.Repeats
 		if e.View.Set {
 			k.View = t.sh.choiceView(&e.View)
-			k.Stale = t.mayBeOwn(&e.View) && !slices.ContainsFunc(e.Reads, func(r viewcache.Read) bool {
-				return r.Order < e.View.Order || !viewcache.Newer(e.View.Numbers, r.Numbers)
-			})
 		}
 		t.OfAnswer, t.Spent = t.Explicit.Known() && r.Named(t.Explicit), t.Explicit.Known() && e.IsSpent(t.Explicit)
 	}

@@ -134,7 +134,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	}
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
 	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
-	v.Difference, v.FromNothing, v.Unread, v.Astray = a.differs(), c.kind == KindAbsent, c.blind, a.differs() && c.strays(e, &sight)
+	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
 	left := sh.saw(c, e, v, stored, sent)
 	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out

@@ -43,9 +43,8 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		c.Foreign = own && reads[i].IsOfOthers(t.sess.Program())
 		list = append(list, c)
 	}
-	if v := &e.View; v.Set && (e.Shared || v.Absent || len(reads) == 0 || t.mayBeOwn(v)) {
+	if v := &e.View; v.Set && (e.Shared || v.Absent || len(reads) == 0) {
 		c := candidateOf(choice.TakeView, &v.Sight, v.SentBody)
-		c.Own = t.mayBeOwn(v)
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.readInTrace
 		list = append(list, c)
 	}
@@ -96,7 +95,7 @@ func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
 	}
 	likeliest := t.s.o.Rank(ranked, rank.Sent{
 		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(),
-		Misled: t.readInTrace && !t.traceTells, Mirrors: t.mirrors(), Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
+		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
 	})
 	for i := range cs {
 		cs[i].Digest = ranked[i].Digest
@@ -153,13 +152,6 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 		e.Patterns.Learn(c)
 	}
 	e.Crowd.Lean(c.Lean)
-	switch c.Origin {
-	case rank.OriginOwn:
-		t.ix.WroteOwn(t.k.Session, t.now)
-	case rank.OriginRead:
-		t.ix.WroteRead(t.k.Session, t.now)
-	case rank.OriginUnknown:
-	}
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(t.sess.Network(), c.Traces == rank.TraceTells)
 	}

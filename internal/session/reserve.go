@@ -179,8 +179,5 @@ func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
 	b.Use, b.StoredDiffers = c.use(t.isUnclear(c), t.hasChangedSince(c.At)), c.Difference
-	if c.took == choice.TakeView && c.Astray && c.stored != nil && t.mirrors() {
-		b.View, b.StoredDiffers = c.stored, false // what was sent is to be there again, as without a guess
-	}
 	t.count(b.Kind)
 }

@@ -171,7 +171,6 @@ type View struct {
 	StoredBody *Body
 	SentBody   *Body
 	Difference bool // other bytes were stored than were sent
-	Astray     bool // they differ because a base was guessed, and not because another client wrote
 
 	FromNothing bool // the write was made by a client that had found no document
 	Unread      bool // the write was made by a client that hasn't looked: a job that only writes misses nothing if the view is forgotten

@@ -162,21 +162,3 @@ func TestTheJudgeSeesWhatIsMissing(t *testing.T) {
 		}
 	}
 }
-
-// Programs that write what a database holds read for other ends. What one of their writes makes of the document isn't what it sent, now and
-// then, until content has shown that; the next write puts it right. Before optimist knew that, it was one write of ten, and of five with
-// searches that show an old state.
-func TestWhatADatabaseHoldsIsStored(t *testing.T) {
-	for _, workers := range []int{1, 4} {
-		for _, refresh := range []time.Duration{0, 50 * time.Millisecond} {
-			var all Tally
-			for _, shape := range Shapes() {
-				all.Add(run(t, Config{Shape: shape, Workers: workers, Rounds: 200 / workers, Mirror: true, Looks: 0.3, Refresh: refresh}))
-			}
-			t.Logf("%d workers, refresh %v: %d of %d wrong", workers, refresh, all.Wrong, all.Changes)
-			if all.Wrong > all.Changes/50 || all.Refused+len(all.Errors) > 0 {
-				t.Errorf("%d workers, refresh %v: %+v", workers, refresh, all)
-			}
-		}
-	}
-}
