@@ -133,6 +133,9 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 	case dropped(b, c):
 		return s
 	}
+	if list, ok := emptied(b, s, c); ok {
+		return list
+	}
 	by := m.fallback
 	if p, ok := m.paths[path]; ok {
 		by = p
@@ -148,6 +151,22 @@ func (m *strategies) merge(path string, b, s, c any, clash *bool) any {
 	}
 	*clash = true
 	return c
+}
+
+// emptied is for a list that one side has emptied and left out, while the other side has added to it. Nothing here does more to lists, and
+// all their entries are equal. What was added stays.
+func emptied(b, s, c any) (any, bool) {
+	base, ok := b.([]any)
+	other, present := c.([]any)
+	if c == nil || c == any(absent{}) {
+		other, present = s.([]any)
+	} else if s != nil && s != any(absent{}) {
+		return nil, false
+	}
+	if !ok || !present {
+		return nil, false
+	}
+	return other[min(len(base), len(other)):], true
 }
 
 // dropped reports whether an empty value was left out, or says nothing in another way: see rewrite/merge.
