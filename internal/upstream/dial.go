@@ -21,7 +21,7 @@ func (t TLS) Load() (func() *tls.Config, error) {
 	}
 	get, err := secure.Follow(t.Log, t.parse, t.CAFile, t.CertFile, t.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("upstream.tls (ca_file, cert_file, key_file): %w", err)
+		return nil, fmt.Errorf("upstream.tls: %w", err)
 	}
 	return get, nil
 }
