@@ -198,9 +198,9 @@ func bulkWays(items int) []bulkWay {
 	}
 	const passed = "passed;"
 	guarded := fmt.Sprintf("guarded;items=%d;guarded=%[1]d", items)
-	orders := func(lines int) func(int) string {
+	orders := func(id string, lines int) func(int) string {
 		return of(func(b *strings.Builder, n, i int) {
-			fmt.Fprintf(b, "{\"index\":{\"_id\":\"g-%d\"}}\n%s\n", i, order(n, i, lines))
+			fmt.Fprintf(b, "{\"index\":{\"_id\":\"%s-%d\"}}\n%s\n", id, i, order(n, i, lines))
 		})
 	}
 	return []bulkWay{
@@ -219,8 +219,9 @@ func bulkWays(items int) []bulkWay {
 		{"guarded: parts of them", of(func(b *strings.Builder, n, i int) {
 			fmt.Fprintf(b, "{\"update\":{\"_id\":\"g-%d\"}}\n{\"doc\":{\"stock\":%d}}\n", i, n)
 		}), true, false, guarded, items},
-		{"guarded: orders of 1 KB, indexed", orders(7), true, true, guarded, items},
-		{"guarded: orders of 2 KB, indexed", orders(16), true, true, guarded, items},
+		{"orders of 1 KB that weren't read, indexed", orders("b", 7), false, true, passed, items},
+		{"guarded: orders of 1 KB, indexed", orders("g", 7), true, true, guarded, items},
+		{"guarded: orders of 2 KB, indexed", orders("g", 16), true, true, guarded, items},
 	}
 }
 
