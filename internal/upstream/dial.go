@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"syscall"
 	"time"
@@ -20,7 +21,10 @@ func (t TLS) Load() (func() *tls.Config, error) {
 		return nil, errors.New("upstream.tls.cert_file and key_file need each other")
 	}
 	get, err := secure.Follow(t.Log, t.parse, t.CAFile, t.CertFile, t.KeyFile)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*fs.PathError)):
+		return nil, fmt.Errorf("upstream.tls: ca_file, cert_file or key_file: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("upstream.tls: %w", err)
 	}
 	return get, nil
