@@ -215,17 +215,23 @@ func TestAPartOfWhatTheSessionHasInHandEndsNoBase(t *testing.T) {
 	}
 }
 
-// What a read of one index shows counts for that one, also if nobody writes there, or no rule takes it.
+// What a read of one index shows counts for that one, also if nobody writes there, or no rule takes it. Two indices may share a cell of
+// package indexstate by chance. Then it counts for both. That they share one in two proxies is no chance.
 func TestWhatIsShownOfAnotherIndexEndsNoBase(t *testing.T) {
 	const off = "rules:\n- {name: off, match: {index: [audit]}, mode: off}\n- {name: rest}\n"
 	for _, rules := range []string{"", off} {
 		for _, target := range []string{"/audit/_doc/1", "/audit/_source/1", "/audit/_search?_source_includes=log", "/audit/_search"} {
-			l := newLedger(t, rules)
-			l.ask(l.direct, "PUT", "/audit/_doc/1?refresh=true", `{"log":["a"]}`)
-			if a := l.as("a", "GET", target, ""); a.Status != 200 || !strings.Contains(a.Body, `"log"`) {
-				t.Errorf("%s: %d %s", target, a.Status, a.Body)
+			var l *ledger
+			var saved answer
+			for try := 0; try == 0 || try == 1 && saved.Status == http.StatusConflict; try++ {
+				l = newLedger(t, rules)
+				l.ask(l.direct, "PUT", "/audit/_doc/1?refresh=true", `{"log":["a"]}`)
+				if a := l.as("a", "GET", target, ""); a.Status != 200 || !strings.Contains(a.Body, `"log"`) {
+					t.Errorf("%s: %d %s", target, a.Status, a.Body)
+				}
+				saved = l.as("a", "PUT", doc1, `{"log":["a","a2"]}`)
 			}
-			l.wants(l.as("a", "PUT", doc1, `{"log":["a","a2"]}`), 200, "merged;attempts=2;base=view")
+			l.wants(saved, 200, "merged;attempts=2;base=view")
 		}
 	}
 }
