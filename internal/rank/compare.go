@@ -134,7 +134,8 @@ func (w *weighing) differences(theirs *Digest) []difference {
 	m, n := len(w.last.members), len(theirs.members)
 	all := appendDifferences(w.between[:0], w.last.items[:m], theirs.items[:n], 0)
 	all = appendDifferences(all, w.last.items[m:], theirs.items[n:], n)
-	if w.between = all; w.last != w.mine && len(all) <= mostKept {
+	w.between = all
+	if w.last != w.mine && len(all) <= mostKept {
 		theirs.kept.Store(&delta{w.last.id, slices.Clone(all)})
 	}
 	return all

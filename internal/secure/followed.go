@@ -41,8 +41,20 @@ type followed[T any] struct {
 // While changed files can't be used, the old ones count, and the log, which may be nil, says so. A name that is empty stands for an empty
 // file. The error says which file can't be used, and why.
 func Follow[T any](log *slog.Logger, parse func(files [][]byte) (T, error), names ...string) (get func() T, err error) {
-	f := &followed[T]{names: names, parse: parse, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now}
-	return f.get, f.start()
+	f, err := follow(log, nil, parse, names...)
+	if err != nil {
+		return nil, err
+	}
+	return f.get, nil
+}
+
+// follow is Follow with a clock. log and now may be nil.
+func follow[T any](log *slog.Logger, now func() time.Time, parse func(files [][]byte) (T, error), names ...string) (*followed[T], error) {
+	f := &followed[T]{names: names, parse: parse, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: now}
+	if now == nil {
+		f.now = time.Now
+	}
+	return f, f.start()
 }
 
 // start reads the files for the first time. The error says which can't be used, and why.

@@ -5,7 +5,6 @@
 package secure
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
@@ -36,16 +35,9 @@ type Options struct {
 // NewTLS is the configuration of a listener: TLS 1.2 and later, HTTP/1.1, and the files' content as it is at each handshake. A file
 // that changes counts within a second. The error says which file can't be used, and why; it holds nothing of the files' content.
 func NewTLS(o Options) (*tls.Config, error) {
-	f := &followed[*tls.Config]{
-		names: []string{o.Cert, o.Key, o.ClientCA},
-		parse: func(files [][]byte) (*tls.Config, error) { return parseTLS(&o, files) },
-		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		now:   o.Now,
-	}
-	if f.now == nil {
-		f.now = time.Now
-	}
-	if err := f.start(); err != nil {
+	parse := func(files [][]byte) (*tls.Config, error) { return parseTLS(&o, files) }
+	f, err := follow(o.Log, o.Now, parse, o.Cert, o.Key, o.ClientCA)
+	if err != nil {
 		return nil, err
 	}
 	c := base()

@@ -2,7 +2,6 @@ package secure
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -19,20 +18,14 @@ type Token struct{ file *followed[[sha256.Size]byte] }
 // NewToken reads a token from a file, without the line's end. A file that changes counts within a second: the old token is good for
 // nothing then. The error holds nothing of the file's content.
 func NewToken(name string, log *slog.Logger, now func() time.Time) (*Token, error) {
-	if now == nil {
-		now = time.Now
-	}
-	f := &followed[[sha256.Size]byte]{
-		names: []string{name}, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: now,
-		parse: func(files [][]byte) ([sha256.Size]byte, error) {
-			token := bytes.TrimRight(files[0], "\r\n")
-			if len(token) < minToken || bytes.ContainsFunc(token, unsent) {
-				return [sha256.Size]byte{}, fmt.Errorf("%s: want one line with a token of %d characters or more, without spaces", name, minToken)
-			}
-			return sha256.Sum256(token), nil
-		},
-	}
-	if err := f.start(); err != nil {
+	f, err := follow(log, now, func(files [][]byte) ([sha256.Size]byte, error) {
+		token := bytes.TrimRight(files[0], "\r\n")
+		if len(token) < minToken || bytes.ContainsFunc(token, unsent) {
+			return [sha256.Size]byte{}, fmt.Errorf("%s: want one line with a token of %d characters or more, without spaces", name, minToken)
+		}
+		return sha256.Sum256(token), nil
+	}, name)
+	if err != nil {
 		return nil, err
 	}
 	return &Token{f}, nil

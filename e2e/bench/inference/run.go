@@ -123,7 +123,8 @@ func begin(c *Config) (*proxy, error) {
 		w.start(wk.run)
 	}
 	x.found = x.engine.Revision
-	if x.working, x.refreshes = c.Workers, c.Refresh > 0; x.refreshes {
+	x.working, x.refreshes = c.Workers, c.Refresh > 0
+	if x.refreshes {
 		w.start(func(p *process) { x.refresh(p, c.Refresh) })
 	}
 	for range c.Watchers {

@@ -71,11 +71,13 @@ func mirrors() (list []Condition) {
 			c.Mirror, c.Refresh = true, refresh
 			list = append(list, c)
 		}
+		if refresh == 0 {
+			continue // searches are reads then, of which there are rows already
+		}
 		for _, workers := range []int{1, 2, 16} {
 			c := Condition{fmt.Sprintf("%d workers that search, 10 %% looks, refresh %v", workers, refresh), busy(workers, 0.1)}
-			if c.Searches, c.Refresh = true, refresh; refresh > 0 {
-				list = append(list, c)
-			}
+			c.Searches, c.Refresh = true, refresh
+			list = append(list, c)
 		}
 	}
 	return list
