@@ -21,16 +21,16 @@ import (
 // target is a document of the batch that isn't restored yet.
 type target struct {
 	*document
-	nth    int // among the journal's
+	nth    int // the document's place among the journal's documents
 	cur    doc.Revision
-	plan   *planned // what was planned last; nil: nothing yet
-	unsure bool     // the plan may have been carried out
-	img    image
-	why    string
+	plan   *planned // the last plan; nil: there is none yet
+	unsure bool     // the planned write may have been applied
+	img    image    // what the document is to become
+	why    string   // what that leaves: see planned.Why
 }
 
-// indices are the UUIDs of the indices of documents, by their tenants and names; empty: it isn't known. The engine is asked for
-// them after the documents were read. So if an index has kept its UUID, the documents were read from that index.
+// indices returns the UUIDs of the documents' indices, by tenant and name. An empty one isn't known. Call it after the documents were read:
+// then an index that still has its UUID is the one that they were read from.
 func (u *undoing) indices(ctx context.Context, all []*target) (map[tenantRef]string, error) {
 	uuids := map[tenantRef]string{}
 	for _, t := range all {
@@ -75,7 +75,8 @@ func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error
 	return nil, u.s.failed(all[0].Index, err)
 }
 
-// failed is the error of a request about an index whose documents are undone. It may come to a client: the engine's reason doesn't.
+// failed is the error of a request about an index whose documents are undone. A client may see this error, so it hasn't the engine's
+// reason.
 func (s *Store) failed(index string, err error) error {
 	if answer := (*es.StatusError)(nil); errors.As(err, &answer) {
 		return s.own.FailureAt(index, es.Answer{Status: answer.Status, Body: answer.Body})
@@ -96,14 +97,14 @@ func (u *undoing) fetchApart(ctx context.Context, all []*target, n int) ([]es.Fe
 	return append(found, rest...), err
 }
 
-// result is the engine's answer to one write; status 0 is none.
+// result is the engine's answer to one write. Status 0: the answer is lost.
 type result struct {
 	status int
 	body   []byte
 }
 
-// writeAll writes documents, as many as can in one bulk. After an error none of the results counts: what was written is found when the
-// documents are read again.
+// writeAll writes documents, as many as possible in each bulk. After an error no result counts: the next attempt reads the documents again,
+// and finds which of them were written.
 func (u *undoing) writeAll(ctx context.Context, all []*target) ([]result, error) {
 	results := make([]result, len(all))
 	for from := 0; from < len(all); {
@@ -119,7 +120,7 @@ func (u *undoing) writeAll(ctx context.Context, all []*target) ([]result, error)
 	return results, nil
 }
 
-// inOneBulk is how many of some documents, at least one, go in one bulk.
+// inOneBulk is how many of the first documents go in one bulk: at least one.
 func (s *Store) inOneBulk(all []*target) (n int) {
 	all = all[:inOneTenant(all)]
 	size := len(all[0].img)
@@ -136,7 +137,7 @@ func (s *Store) goesAlone(t *target) bool {
 	return len(t.img) > s.o.BulkBytes || bytes.ContainsAny(t.img, "\r\n")
 }
 
-// writeSome writes documents in one request. Where that is too large for whatever stands before the engine, they go in two halves.
+// writeSome writes documents in one request. If a gateway before the engine finds it too large, writeSome sends two halves.
 func (s *Store) writeSome(ctx context.Context, some []*target, results []result) (err error) {
 	if s.goesAlone(some[0]) {
 		results[0], err = s.writeOne(ctx, some[0])

@@ -12,13 +12,13 @@ import (
 type written struct {
 	note
 	acked bool
-	made  doc.Revision // that the write made, without its source; zero: not known
+	made  doc.Revision // the revision that the write made, without its source; zero: not known
 }
 
-// document is what the journal says of one document: its writes, the oldest first.
+// document is what the journal says of one document.
 type document struct {
 	tenantRef
-	writes []*written // none: no write was applied
+	writes []*written // the oldest first; none: no write was applied
 }
 
 // tenantRef is where a document is: tenants may have documents of the same name.
@@ -31,11 +31,11 @@ func (n *note) tenantRef() tenantRef {
 	return tenantRef{doc.Ref{Index: n.Index, ID: n.ID, Routing: n.Routing}, n.Tenant.word()}
 }
 
-// tenantOf is the tenant in which the document is. All its writes are of this one.
+// tenantOf is the tenant of the document, and so of each of its writes.
 func (d *document) tenantOf() *Tenant { return &d.writes[0].Tenant }
 
-// in is the document with only those writes that may have been made in the index of that UUID; empty: any. None are left if the index was
-// made anew.
+// in is the document with only those writes that may have gone to the index of that UUID. If uuid is empty, the index isn't known, and all
+// writes may have. If the index was made anew since the writes, none is left.
 func (d *document) in(uuid string) *document {
 	if uuid == "" {
 		return d
@@ -50,8 +50,9 @@ func (d *document) goesBackBy(some *document) bool {
 	return d.writes[len(d.writes)-len(some.writes)] == first && same(first.Before, d.writes[0].Before)
 }
 
-// collect groups the notes by document. The document that was noted last comes first. Writes that were never applied are left out, but not
-// their documents: a plan knows documents by their places, and another process may not know that the writes were never applied.
+// collect groups the notes by document. The document that was noted last comes first. collect leaves out writes that were never applied. It
+// keeps their documents, even with no write: a plan names documents by their places in the list, and another process may not know which
+// writes were never applied.
 func collect(pages []*page) []*document {
 	all := map[Place]*written{}
 	failed := map[Place]bool{}
@@ -107,9 +108,9 @@ const (
 type extra uint8
 
 const (
-	notesAlone    extra = iota // what isn't acknowledged may have been applied or not
-	maybeRestored              // it may be restored already, in part
-	allApplied                 // everything was applied
+	notesAlone    extra = iota // a write that isn't acknowledged may have been applied or not
+	maybeRestored              // an earlier plan may have restored the document already, in part
+	allApplied                 // every write was applied
 )
 
 // restored returns the document cur without the holder's writes. why is empty, or says what it couldn't undo.
@@ -139,9 +140,9 @@ func (f *fold) without(writes []*written, cur doc.Revision) (image, string) {
 	}
 	older, w := writes[:len(writes)-1], writes[len(writes)-1]
 	switch {
-	case cur.Known() && cur.Numbers == w.Guard: // it wasn't applied, and its guard fails as soon as the result is written
+	case cur.Known() && cur.Numbers == w.Guard: // w wasn't applied. It never will be: its guard fails as soon as the rollback has written
 		return f.without(older, cur)
-	case w.left(cur):
+	case w.untouched(cur):
 		return f.without(older, w.replaced())
 	case f.known == allApplied || f.known == notesAlone && w.acked:
 		was, before := f.without(older, w.replaced())
@@ -156,9 +157,10 @@ func (f *fold) without(writes []*written, cur doc.Revision) (image, string) {
 	return img, cmp.Or(why, before)
 }
 
-// left reports whether the document is as the write left it, and no other write has changed it since. One that has left the same bytes has
-// changed nothing: it may be that of a lock with `fence: touch`. Of two or more, nobody knows.
-func (w *written) left(cur doc.Revision) bool {
+// untouched reports whether nobody has changed the document since the write, as far as its current revision shows. The current bytes are
+// then those that the write left. One further write of the same bytes changes nothing: a lock with `fence: touch` writes so. Two or more
+// may have changed the document and changed it back.
+func (w *written) untouched(cur doc.Revision) bool {
 	return same(cur.Source, w.After) &&
 		(!w.made.Known() || !cur.Known() || cur.Numbers == w.made.Numbers || cur.Version == w.made.Version+1)
 }
@@ -182,7 +184,8 @@ func (d *document) isRestored(img image, merger func(rule string) Merger) bool {
 	return ok && err == nil
 }
 
-// change makes the document was of the one that an applied write left. Others have written that since: now it is img.
+// change undoes an applied write in a document that others have written since. was is the document without the write, and img is the
+// current one. The change from what the write left to was is merged into img.
 func (f *fold) change(w *written, was, img image) (image, string) {
 	switch {
 	case same(was, w.After):
@@ -207,8 +210,8 @@ func (f *fold) change(w *written, was, img image) (image, string) {
 	return r.Doc, ""
 }
 
-// isAgain reports whether others have left a document as it was before them, after, although they have written it. What adds up is an
-// exception: of it, only the sum counts.
+// isAgain reports whether others have written a document and left it equal to after, as the holder had left it: they may have meant that.
+// Values that add up are an exception: of them only the sum counts, so the report is false.
 func isAgain(m Merger, after, was, img image) bool {
 	others, err := m.Merge(after, img, after)
 	if err != nil || others.Changed {
@@ -218,7 +221,8 @@ func isAgain(m Merger, after, was, img image) bool {
 	return err != nil || !twice.Changed
 }
 
-// guess removes the write's change from the document cur, if it finds out that the change is in there: the write may not have been applied.
+// guess undoes a write of which nobody knows whether it was applied. It removes the write's change from the document cur only if it finds
+// out that the change is in there.
 func (f *fold) guess(w *written, cur doc.Revision) (image, string) {
 	img := cur.Source
 	switch {
@@ -231,7 +235,7 @@ func (f *fold) guess(w *written, cur doc.Revision) (image, string) {
 	case img == nil:
 		return nil, whyGone
 	}
-	// a sum that is undone though it was never applied is as wrong as one that isn't undone
+	// A sum that was never applied must not be undone, and a sum that was applied must be.
 	m := f.merger(w.Rule)
 	there, err := m.Repeatable(w.After, w.Before, img)
 	if err == nil && !there {
@@ -264,8 +268,8 @@ func (d *document) mayAppear() bool {
 	return false
 }
 
-// made reports whether an image is that of a document which a late write of the holder has created.
-func (d *document) made(img image) bool {
+// isLateCreate reports whether an image is what a late write of the holder creates.
+func (d *document) isLateCreate(img image) bool {
 	for _, w := range d.writes {
 		if w.Before == nil && !w.acked && same(img, w.After) {
 			return true

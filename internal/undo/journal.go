@@ -19,11 +19,11 @@ import (
 // Write is a write that is about to be sent. Its slices stay as they are until Note returns. A nil image is a document that isn't there.
 type Write struct {
 	doc.Ref
-	UUID          string // of the index, see es.Index; empty: it isn't known, or there is no index yet
+	UUID          string // the index's, see es.Index; empty: it isn't known, or there is no index yet
 	Rule          string
 	Guard         doc.Numbers // of Before
 	Before, After []byte
-	// Fields and Params are those of its request: see Options.Tenant.
+	// Fields and Params are those of the write's request: see Options.Tenant.
 	Fields []wire.Field
 	Params []byte
 }
@@ -32,20 +32,21 @@ type Write struct {
 type Journal struct {
 	s     *Store
 	token int64
-	doc   string // of its lock
+	doc   string // the id of the lock's document
 
 	mu      sync.Mutex
 	waiting []*entry
-	acked   []acked
-	sending *page // the page under way; nil: there is none
+	acked   []acked // outcomes that the next page stores, as those in failed
 	failed  []Place
-	busy    bool // a goroutine writes pages
-	last    page // the newest one that is known; the sums are of all
-	next    int  // its number + 1
-	looked  time.Time
+	busy    bool      // a goroutine writes pages
+	sending *page     // the page under way; nil: there is none
+	writes  int       // on the pages that are known
+	bytes   int64     // of these writes
+	next    int       // the number of the next page
+	looked  time.Time // when this process last saw the journal open
 	ended   bool
 	members []int64                // the tokens of further leases under which writes were noted
-	wrote   map[writer]doc.Numbers // who wrote what through this process, and the revision that the write made
+	wrote   map[writer]doc.Numbers // the revisions that writes through this process made
 }
 
 // writer names a document, and the client that has written it.
@@ -95,13 +96,13 @@ func (all Journals) Of(tokens []int64) (one *Journal, err error) {
 	return one, nil
 }
 
-// Journals finds the journals of tokens under which a client writes, each named once. Those that this process doesn't know are read in one
-// request, for a thousand tokens, which takes the client's places. Errors: ErrStore.
+// Journals finds the journals of the tokens under which a client writes. A token must not be there twice. One request reads the journals
+// of up to a thousand tokens that this process doesn't know. These requests take the client's places. Errors: ErrStore.
 func (s *Store) Journals(ctx context.Context, by share.Client, tokens []int64) (Journals, error) {
 	all := Journals{}
 	var unknown []int64
 	for _, token := range tokens {
-		if j := s.known(token); j != nil && j.fresh(s.o.Now(), stale) {
+		if j := s.known(token); j != nil && j.fresh(stale) {
 			all[token] = found{journal: j}
 			continue
 		}
@@ -124,7 +125,7 @@ func (s *Store) Journals(ctx context.Context, by share.Client, tokens []int64) (
 	return all, nil
 }
 
-// known is what this process knows of the journal of a token; nil: nothing.
+// known is the journal of a token, if writes of this process were noted in it; else nil.
 func (s *Store) known(token int64) *Journal {
 	j, _ := s.journals.Load(token)
 	one, _ := j.(*Journal) // nothing else is in it
@@ -141,7 +142,7 @@ func (s *Store) distinct() iter.Seq[*Journal] {
 	}
 }
 
-// journal is that of a token, by the records that were read.
+// journal is the journal of a token, by the records that were read. It is nil if the token has none. Errors: ErrEnded, ErrStore.
 func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head) (*Journal, error) {
 	wasKnown := s.known(token) != nil
 	h, of := heads[token], token
@@ -158,7 +159,8 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 		s.forgetAndTell(of, h)
 		return nil, ErrEnded
 	}
-	// The new holder may repeat writes that were undone: so this process must forget the journals that have ended.
+	// This process meets a journal of the lock for the first time. Its holder may repeat writes that a rollback has undone. So this process
+	// must first forget the lock's earlier journals that have ended.
 	if s.known(of) == nil {
 		if err := s.forgetEnded(ctx, func(o *Journal) bool { return o.doc == h.Doc && o.token != of }); err != nil {
 			return nil, err
@@ -178,8 +180,8 @@ func (s *Store) journal(ctx context.Context, token int64, heads map[int64]*head)
 	return j, nil
 }
 
-// forgetAndTell forgets a journal that isn't open any more, and tells of its writes that are undone. h is nil if the journal was never
-// begun.
+// forgetAndTell forgets a journal that isn't open any more, and calls Options.Undone for its writes if they are undone. h is nil if the
+// journal was never begun.
 func (s *Store) forgetAndTell(token int64, h *head) {
 	if h != nil && (h.State == rolling || h.State == undone) {
 		s.tellUndone(token)
@@ -217,11 +219,11 @@ func (s *Store) forget(token int64) {
 	}
 }
 
-// fresh reports whether this process saw the journal open a short while ago. The journal may have ended since: the next page shows it.
-func (j *Journal) fresh(now time.Time, since time.Duration) bool {
+// fresh reports whether this process saw the journal open within that time. The journal may have ended since: the next page shows it.
+func (j *Journal) fresh(within time.Duration) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return !j.ended && now.Sub(j.looked) < since
+	return !j.ended && j.s.o.Now().Sub(j.looked) < within
 }
 
 // Note notes a write, and returns when the note is stored. Only then may the caller send the write. If the write was noted before, for an
@@ -315,7 +317,7 @@ func (j *Journal) gather() (*page, []*entry) {
 	for len(j.waiting) > 0 && len(some) < pageEntries && (len(some) == 0 || size+j.waiting[0].size <= pageBytes) {
 		e := j.waiting[0]
 		j.waiting = j.waiting[1:]
-		if !e.empty && (j.last.Writes+len(some) >= j.s.o.MaxDocuments || j.last.Bytes+size+e.size > j.s.o.MaxBytes) {
+		if !e.empty && (j.writes+len(some) >= j.s.o.MaxDocuments || j.bytes+size+e.size > j.s.o.MaxBytes) {
 			e.done <- ErrFull
 			continue
 		}
@@ -325,7 +327,7 @@ func (j *Journal) gather() (*page, []*entry) {
 		j.busy = false
 		return nil, nil
 	}
-	p := &page{Kind: "page", ID: rand.Text(), At: j.s.o.Now().UnixMilli(), Bytes: size, Acked: j.acked, Failed: j.failed}
+	p := &page{Kind: kindPage, ID: rand.Text(), At: j.s.o.Now().UnixMilli(), Bytes: size, Acked: j.acked, Failed: j.failed}
 	for _, e := range some {
 		if !e.empty {
 			p.Notes = append(p.Notes, e.note)
@@ -344,7 +346,7 @@ const appendTries = 5
 func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 	writes, size := p.Writes, p.Bytes
 	for lost := 0; lost < appendTries; {
-		p.Writes, p.Bytes = j.last.Writes+writes, j.last.Bytes+size
+		p.Writes, p.Bytes = j.writes+writes, j.bytes+size
 		if err := j.s.fault("page"); err != nil {
 			return 0, err
 		}
@@ -362,14 +364,14 @@ func (j *Journal) append(ctx context.Context, p *page) (n int, err error) {
 			lost++
 			continue
 		}
-		if there[0].Kind == "end" {
+		if there[0].Kind == kindEnd {
 			return 0, j.end(ctx)
 		}
 		n = j.step(there[0])
 		if there[0].ID == p.ID {
 			return n, nil
 		}
-		if j.last.Writes+writes > j.s.o.MaxDocuments || j.last.Bytes+size > j.s.o.MaxBytes {
+		if j.writes+writes > j.s.o.MaxDocuments || j.bytes+size > j.s.o.MaxBytes {
 			return 0, ErrFull
 		}
 	}
@@ -392,7 +394,7 @@ func (j *Journal) end(ctx context.Context) error {
 func (j *Journal) step(p *page) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.last.Writes, j.last.Bytes = p.Writes, p.Bytes
+	j.writes, j.bytes = p.Writes, p.Bytes
 	j.next++
 	return j.next - 1
 }

@@ -11,13 +11,13 @@ import (
 	"optimist/internal/share"
 )
 
-// Journals of several leases, which were acquired together: their writes stay, or are undone, together.
+// One journal may be of several leases that were acquired together. Then the writes under all of these leases stay or are undone together.
 
 // openMembers writes what a journal of several leases has besides its head: the lists of the leases, and a record for each token.
 func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
 	var lists, members []*record
 	for some := range slices.Chunk(leases, perList) {
-		list := &leaseList{Kind: "leases"}
+		list := &leaseList{Kind: kindLeases}
 		for i := range some {
 			list.Leases = append(list.Leases, lease{some[i].Doc, some[i].Name, some[i].Token})
 		}
@@ -84,8 +84,8 @@ func (s *Store) missing(ctx context.Context, records []*record, isSame func(ther
 	return missing, err
 }
 
-// headOf reads the record of the journal that was begun under the lease of a token; nil if there is none. of is the journal's token. m is
-// the token's own record where that is a member's.
+// headOf reads the record of the journal that was begun under the lease of a token; h is nil if there is none. of is the journal's token.
+// If the token belongs to a journal of several leases, m is the token's own record, a member.
 func (s *Store) headOf(ctx context.Context, token int64) (h *head, of int64, m *head, err error) {
 	h, err = s.head(ctx, token)
 	if err != nil || h == nil || h.Kind != kindMember {
@@ -105,7 +105,7 @@ func (s *Store) leases(ctx context.Context, h *head) ([]lease, error) {
 	lists := h.lists()
 	err := s.getAll(ctx, lists, func(nth int, it *es.Item) error {
 		var l leaseList
-		if it.Missing { // of a journal that was never begun
+		if it.Missing { // the journal was never begun
 			return nil
 		}
 		if err := json.Unmarshal(it.Source, &l); err != nil {
@@ -117,7 +117,7 @@ func (s *Store) leases(ctx context.Context, h *head) ([]lease, error) {
 	return all, err
 }
 
-// perList is how many leases one list has.
+// perList is the most leases that one list has.
 const perList = 500
 
 // lists are the ids of a journal's lists of leases.
@@ -132,7 +132,7 @@ func (h *head) lists() []string {
 // isOf reports whether a journal is that of a lease. By chance, two locks' tokens may be the same.
 func (s *Store) isOf(ctx context.Context, h *head, l *Lock) (bool, error) {
 	switch {
-	case h.Kind == kindMember: // of another journal: it isn't one itself
+	case h.Kind == kindMember: // the record of a token that belongs to another journal: it is no journal
 		return false, nil
 	case h.Leases < 2:
 		return h.Doc == l.Doc && h.Path == l.Path && h.Token == l.Token, nil
@@ -141,8 +141,7 @@ func (s *Store) isOf(ctx context.Context, h *head, l *Lock) (bool, error) {
 	return slices.ContainsFunc(all, func(o lease) bool { return o.Doc == l.Doc && o.Token == l.Token }), err
 }
 
-// unregisterAll takes a journal that is settled off the registers of all its locks. If that fails, whoever gets one of the locks next does
-// it.
+// unregisterAll takes a settled journal off the registers of all its locks. If that fails, the proxy of a lock's next holder does it.
 func (s *Store) unregisterAll(ctx context.Context, h *head) {
 	all, err := s.leases(ctx, h)
 	if err == nil {
@@ -159,14 +158,12 @@ func (s *Store) unregisterAll(ctx context.Context, h *head) {
 
 // Begun is a journal that was begun under some leases.
 type Begun struct {
-	Token int64 // by which Commit and Rollback know it
-	// Committed says that the writes stay; Ended, that they are undone, or about to be. Neither: they are noted.
+	Token int64 // for Commit and Rollback
+	// Committed says that the writes stay. Ended says that they are undone, or about to be. With neither, the journal is open.
 	Committed, Ended bool
-	// Of is the number of leases under which it was begun. Asked are the ids of the locks' documents of those that were asked for. Missing
-	// are the locks of the others.
-	Of      int
-	Asked   []string
-	Missing []string
+	Of               int      // the number of leases under which the journal was begun
+	Asked            []string // of the leases among them that Begun was asked for: the ids of the locks' documents
+	Missing          []string // of the other leases: the locks as users name them
 }
 
 // Begun finds the journals that were begun under leases. Errors: ErrStore.
@@ -200,8 +197,8 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 	return all, nil
 }
 
-// Undone reports whether the writes under any of these tokens are undone, or about to be. What was on its way then doesn't arrive any more.
-// Errors: ErrStore.
+// Undone reports whether the writes under any of these tokens are undone, or about to be. A write that is still on its way to the engine
+// then fails. Errors: ErrStore.
 func (s *Store) Undone(ctx context.Context, tokens []int64) (bool, error) {
 	leases := make([]Lock, len(tokens))
 	for i, token := range tokens {
@@ -229,8 +226,8 @@ func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err er
 	return all, nil
 }
 
-// headsFor reads the records of tokens for a client, whose places that takes: the journals', and those of the tokens that are only members
-// of one. Each is read once, and as many with one request as there may be on a write.
+// headsFor reads the records of tokens, and the records of the journals to which these tokens belong as members. It reads each record once,
+// and with one request as many as a write may have tokens. The requests take the client's places.
 func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (heads map[int64]*head, err error) {
 	heads = map[int64]*head{}
 	listed, next := map[int64]bool{}, []int64{}

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,22 +13,22 @@ import (
 // State is how far a journal has come, as it is listed.
 type State string
 
-// The states of journals that are listed. A journal that is committed, or undone without a dead letter, isn't.
+// The states of journals that are listed. A journal that is committed, or undone without a dead letter, isn't listed.
 const (
-	Open    State = "open"         // writes are noted; whether the lease still lasts isn't known here
+	Open    State = "open"         // writes are noted; this package doesn't know whether the lease still lasts
 	Rolling State = "being_undone" // a proxy undoes the writes
-	Kept    State = "left"         // the writes are undone, but for those that dead letters hold
+	Kept    State = "left"         // the writes are undone, except for those that dead letters hold
 )
 
 // Listed is a journal, without what is noted in it.
 type Listed struct {
 	Lock
 	State State
-	Began time.Time // zero: a program that doesn't note it has begun the journal
-	Left  int       // of so many documents there are dead letters
-	// Leases is of how many leases the journal is. Where there are several, the Lock is the first of them.
+	Began time.Time // zero: an older program has begun the journal, and has noted no time
+	Left  int       // the number of documents with a dead letter
+	// Leases is the number of the journal's leases. If there are several, Lock is the first of them.
 	Leases int
-	// Purged says that the writes have been removed since, and only the journal's record is there.
+	// Purged says that the notes of the writes were removed since: only the journal's record is still there.
 	Purged bool
 }
 
@@ -58,9 +59,9 @@ const (
 	shownAll       = `{"terms":{"state":["open","rolling","undone"]}}`
 )
 
-// List lists journals that aren't settled, and those that have left dead letters: of size records behind after, which is -1 for the first
-// page. A page may have fewer. next is after for the next page, or -1. A journal that changes meanwhile may come twice; none is missed. The
-// list may be a second behind. Errors: ErrStore.
+// List lists, page by page, the journals that aren't settled and those that have left dead letters. after is -1 for the first page, and the
+// result next for each further one. next is -1 after the last page. A page is made of size records, and may list fewer. A journal that
+// changes meanwhile may come twice; none is missed. The list may be a second behind. Errors: ErrStore.
 func (s *Store) List(ctx context.Context, after int64, size int) (some []Listed, next int64, err error) {
 	return s.list(ctx, shownAll, after, size)
 }
@@ -82,7 +83,8 @@ func (s *Store) list(ctx context.Context, which string, after int64, size int) (
 	return some, found[len(found)-1].SeqNo, nil
 }
 
-// Of lists the journals of one lock as List does, the oldest lease first. Those that aren't settled are as they are now. Errors: ErrStore.
+// Of lists the journals of one lock as List does, the oldest lease first. Unlike List, it isn't behind with journals that aren't settled.
+// Errors: ErrStore.
 func (s *Store) Of(ctx context.Context, l *Lock) ([]Listed, error) {
 	r, err := s.register(ctx, l.Doc)
 	if err != nil {
@@ -114,7 +116,7 @@ func (s *Store) Of(ctx context.Context, l *Lock) ([]Listed, error) {
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b Listed) int { return int(min(max(a.Token-b.Token, -1), 1)) })
+	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.Token, b.Token) })
 	return all, nil
 }
 
@@ -122,13 +124,13 @@ func (s *Store) Of(ctx context.Context, l *Lock) ([]Listed, error) {
 type Entry struct {
 	doc.Ref
 	Nth       int    // in the journal, from 1
-	Rule      string // that guarded it
-	Operation string // create, update or delete: what it does to the document
+	Rule      string // the rule that guarded the write
+	Operation string // create, update or delete: what the write does to the document
 	Noted     time.Time
-	// State is what is known of it: noted, so that it was sent or is about to be; applied; not_applied; being_undone, where the document is
-	// about to be restored, or is already; undone; or left, where a dead letter holds it.
+	// State is what is known of the write: noted (it was sent, or is about to be), applied, not_applied, being_undone (the document is
+	// about to be restored, or is restored already), undone, or left (a dead letter holds it).
 	State string
-	// Before and After are the document's images; nil is no document, or one that wasn't asked for.
+	// Before and After are the document's images. Nil: there was no document, or the caller didn't ask for images.
 	Before, After []byte
 }
 
@@ -139,8 +141,8 @@ type Entries struct {
 	Bytes   int64 // of the whole journal, as undo.max_bytes counts them
 }
 
-// Entries reads the writes of a journal behind the nth, most of them at most. Images are read only on demand. The result has the stored
-// writes, and this process's knowledge of their answers: the answers that another proxy has got come with its next write. Errors:
+// Entries lists the writes of a journal behind the first so many: most of them at most, and with the documents' images only if images is
+// set. It knows the answers that this process has got. Another proxy's answers show once that proxy has noted its next write. Errors:
 // ErrStore.
 func (s *Store) Entries(ctx context.Context, token int64, behind, most int, images bool) (*Entries, error) {
 	h, err := s.head(ctx, token)
@@ -148,8 +150,16 @@ func (s *Store) Entries(ctx context.Context, token int64, behind, most int, imag
 		return &Entries{}, err
 	}
 	inside := func(nth int) bool { return nth > behind && nth <= behind+most }
-	pages, err := s.readPages(ctx, token, func(nth int) bool { return images && inside(nth) })
-	if err != nil {
+	var pages []*page
+	nth := 0
+	if _, err = s.eachPage(ctx, token, 1, func(p *page) {
+		for n := range p.Notes {
+			if nth++; !images || !inside(nth) { // a journal may hold more bytes of images than fit into memory
+				p.Notes[n].Before, p.Notes[n].After = emptied(p.Notes[n].Before), emptied(p.Notes[n].After)
+			}
+		}
+		pages = append(pages, p)
+	}); err != nil {
 		return nil, err
 	}
 	state := h.states(append(slices.Clone(pages), s.known(token).heard()))
@@ -181,30 +191,7 @@ func (p *page) entry(n, nth int, images bool, state string) Entry {
 	return e
 }
 
-// readPages reads all pages of a journal up to its end. Of the images it keeps those of the writes that keep names, and of others only
-// whether there is one.
-func (s *Store) readPages(ctx context.Context, token int64, keep func(nth int) bool) (all []*page, err error) {
-	nth := 0
-	for {
-		more, err := s.pages(ctx, token, len(all)+1, 20)
-		if err != nil || len(more) == 0 {
-			return all, err
-		}
-		for _, p := range more {
-			if p.Kind == "end" {
-				return all, nil
-			}
-			for n := range p.Notes {
-				if nth++; !keep(nth) {
-					p.Notes[n].Before, p.Notes[n].After = emptied(p.Notes[n].Before), emptied(p.Notes[n].After)
-				}
-			}
-			all = append(all, p)
-		}
-	}
-}
-
-// emptied is an image without its bytes.
+// emptied is an image without its bytes: it still tells a document from none.
 func emptied(img image) image {
 	if img == nil {
 		return nil
@@ -212,7 +199,7 @@ func emptied(img image) image {
 	return image{}
 }
 
-// states tells what is known of a noted write.
+// states returns a function that tells Entry.State of the write noted at a place.
 func (h *head) states(pages []*page) func(Place) string {
 	failed, applied, nth := map[Place]bool{}, map[Place]bool{}, map[tenantRef]int{}
 	for _, p := range pages {

@@ -8,11 +8,10 @@ import (
 	"optimist/internal/doc"
 )
 
-// What becomes of noted writes. The pages of a journal say this, because any process may have to roll the writes back.
+// The outcomes of noted writes. A journal's pages store them, because any process may have to roll the writes back.
 
-// Applied records that a noted write was applied, and which revision it made (zero: not known). The journal stores that with its next page:
-// Applied doesn't wait for it. If there is no further page, a sweep stores it: the lease may end at
-// another process.
+// Applied records that a noted write was applied, and which revision it made (zero: not known). The journal's next page stores this, and
+// Applied doesn't wait for that page. If no further write is noted, a sweep stores it.
 func (j *Journal) Applied(at Place, made doc.Revision) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -33,11 +32,11 @@ func (j *Journal) Wrote(by any, ref doc.Ref, n doc.Numbers) {
 	j.wrote[w] = n
 }
 
-// Failed records that a noted write was not applied and never will be. Unlike Applied it returns when this is stored, or can't be: then it
-// goes with the journal's next page.
+// Failed records that a noted write was not applied, and never will be. Unlike Applied, it returns once this is stored. If it can't be
+// stored, Failed returns the error, and the journal's next page stores it.
 func (j *Journal) Failed(ctx context.Context, at Place) error { return j.store(ctx, at) }
 
-// store stores that noted writes were not applied, together with all that isn't stored yet of the outcomes of others.
+// store stores that noted writes were not applied, and with that all other outcomes that aren't stored yet.
 func (j *Journal) store(ctx context.Context, failed ...Place) error {
 	e := &entry{empty: true, done: make(chan error, 1)}
 	j.mu.Lock()
@@ -56,8 +55,8 @@ func (j *Journal) store(ctx context.Context, failed ...Place) error {
 	}
 }
 
-// Flush stores what this process alone knows of writes: that they were applied, or weren't. Call it before the process ends, when no write
-// is under way any more. Without it, a rollback by another process has to infer more of that from the documents.
+// Flush stores the outcomes of writes that only this process knows. Call it before the process ends, when no write is under way any more.
+// Otherwise another process's rollback has to infer from the documents which writes were applied.
 func (s *Store) Flush(ctx context.Context) error {
 	return s.flush(ctx, func(*Journal) bool { return true })
 }

@@ -23,8 +23,8 @@ import (
 // format is the number of the records' format. A program that is too old for an index refuses it.
 const format = 1
 
-// generation is the ending of the index's own name. What is configured is an alias of it, and every write asks for the alias: an index
-// that somebody deletes isn't made anew by the engine, without our mapping.
+// generation is the ending of the index's own name. The configured name is an alias of the index, and every write requires the alias. If
+// somebody deletes the index, the engine then refuses a write: it doesn't make the index anew without our mapping.
 const generation = "-1"
 
 // settings are the index's. Only what is searched is mapped; the rest is there as it was stored.
@@ -36,71 +36,76 @@ const settings = `{"settings":{"index":{"number_of_shards":1,"auto_expand_replic
 // stage is how far a journal has come.
 type stage string
 
-// The stages. The one write that makes committed or rolling of open decides.
+// The stages. The write that replaces open by committed or by rolling decides: the engine accepts only one.
 const (
 	isOpen    stage = "open"      // writes are noted
-	committed stage = "committed" // they stay
-	rolling   stage = "rolling"   // they are being undone
-	undone    stage = "undone"    // they are
+	committed stage = "committed" // the writes stay
+	rolling   stage = "rolling"   // a proxy undoes the writes
+	undone    stage = "undone"    // the writes are undone
 )
 
-// The kinds of records that have the id of a token.
+// The kinds of records. A head and a member have the id of a token.
 const (
-	kindHead   = "head"
-	kindMember = "member"
+	kindHead     = "head"
+	kindMember   = "member"
+	kindPage     = "page"
+	kindEnd      = "end"
+	kindLeases   = "leases"
+	kindRegister = "lock"
 )
 
-// head is the record of a journal. Its token is that of its lease; of a journal of several leases, that of the first one. Each other token
-// of such a journal has a record of its own, a member, which says only which journal that is.
+// head is the record of a journal. Its token is the token of the journal's lease. If the journal has several leases, it is the token of the
+// first one. Each other token then has a record of its own, a member. It says only to which journal the token belongs.
 type head struct {
 	Kind  string `json:"kind"`
 	State stage  `json:"state"`
 	Token int64  `json:"token"`
-	Doc   string `json:"doc"`  // that of the lock
-	Lock  string `json:"lock"` // as users name it
+	Doc   string `json:"doc"`  // the id of the lock's document
+	Lock  string `json:"lock"` // the lock as users name it
 	Path  string `json:"path,omitempty"`
 	Owner string `json:"owner,omitempty"`
-	Began int64  `json:"began,omitempty"` // when, in ms
-	// Leases is of how many leases the journal is, if there are several. The lists of leases name them.
+	Began int64  `json:"began,omitempty"` // when the journal was begun, in ms
+	// Leases is the number of the journal's leases, if there are several. The lists of leases name them.
 	Leases  int   `json:"leases,omitempty"`
 	Journal int64 `json:"journal,omitempty"` // of a member: the token of its journal
 
-	Claim string    `json:"claim,omitempty"` // who undoes
-	Beat  int       `json:"beat,omitempty"`  // counts up while it does
-	Batch int       `json:"batch,omitempty"` // what it is at
-	Plan  []planned `json:"plan,omitempty"`  // and what it is about to write
-	Left  []int     `json:"left,omitempty"`  // which of the journal's documents have a dead letter
+	Claim string    `json:"claim,omitempty"` // the process that undoes
+	Beat  int       `json:"beat,omitempty"`  // that process counts it up, to show that it makes progress
+	Batch int       `json:"batch,omitempty"` // the number of the batch that it is undoing, from 1
+	Plan  []planned `json:"plan,omitempty"`  // what it is about to write in that batch
+	Left  []int     `json:"left,omitempty"`  // the places of those of the journal's documents that have a dead letter
 
-	Pages  int   `json:"pages,omitempty"`  // how many there are, of one that has ended
-	Until  int64 `json:"until,omitempty"`  // when what is left of it may go, in ms
+	Pages  int   `json:"pages,omitempty"`  // of a journal that has ended: the number of its pages, the end included
+	Until  int64 `json:"until,omitempty"`  // when Clean may remove the pages or, once they are gone, this record, in ms
 	Purged bool  `json:"purged,omitempty"` // the pages are gone
 
 	numbers doc.Numbers
 }
 
-// planned is what the rollback is about to make of a document.
+// planned is a write by which a rollback is about to restore a document.
 type planned struct {
-	Doc   int         `json:"d"` // which of the journal's
+	Doc   int         `json:"d"` // the document's place among the journal's documents
 	Guard doc.Numbers `json:"g"`
-	Hash  string      `json:"h"` // of the image; empty: no document
-	// Again says that an earlier plan may have been carried out before this one.
+	Hash  string      `json:"h"` // of the image that is to be written; empty: the document is to be deleted
+	// Again says that the write of an earlier plan may have been applied before this one.
 	Again bool `json:"u,omitempty"`
-	Done  bool `json:"f,omitempty"` // it is written, and has its dead letter if it needs one
-	// Why says what the image leaves. Whoever finds the plan carried out makes the dead letter of it. Empty: nothing is left.
+	Done  bool `json:"f,omitempty"` // the document is written, and has its dead letter if it needs one
+	// Why says what the write can't undo: that becomes a dead letter. Empty: nothing. A proxy that takes the rollback over, and finds the
+	// write applied, needs it for the dead letter.
 	Why string `json:"w,omitempty"`
 }
 
 // page is a record of writes that are noted together. The pages of a journal are numbered from 1 without a gap; the last is an end, after
 // which nothing can be noted.
 type page struct {
-	Kind   string  `json:"kind"`         // page or end
-	ID     string  `json:"rid"`          // of this write of it
-	At     int64   `json:"at,omitempty"` // when it was noted, in ms
-	Writes int     `json:"writes"`
-	Bytes  int64   `json:"bytes"` // of all pages so far
+	Kind   string  `json:"kind"`         // kindPage or kindEnd
+	ID     string  `json:"rid"`          // tells this process's page from another's of the same number
+	At     int64   `json:"at,omitempty"` // when the writes were noted, in ms
+	Writes int     `json:"writes"`       // on all pages up to this one
+	Bytes  int64   `json:"bytes"`        // of all pages up to this one
 	Notes  []note  `json:"notes,omitempty"`
-	Acked  []acked `json:"acked,omitempty"`  // notes before, whose writes are applied
-	Failed []Place `json:"failed,omitempty"` // and whose never will be
+	Acked  []acked `json:"acked,omitempty"`  // notes of earlier pages whose writes were applied
+	Failed []Place `json:"failed,omitempty"` // notes of earlier pages whose writes weren't applied, and never will be
 }
 
 // Place is where a write is noted.
@@ -109,7 +114,7 @@ type Place struct {
 	Nth  int `json:"n"`
 }
 
-// acked is the note of a write that is applied, and the revision that the write made; zero: not known.
+// acked is the place of a write that was applied, and the revision that the write made. A zero revision isn't known.
 type acked struct {
 	Place
 	Made    doc.Numbers `json:"g,omitzero"`
@@ -132,7 +137,7 @@ type note struct {
 // image is a document; nil is none.
 type image = es.Bytes
 
-// hash tells images apart. That of no document is empty.
+// hash tells images apart. The hash of no document is empty.
 func hash(b image) string {
 	if b == nil {
 		return ""
@@ -141,9 +146,9 @@ func hash(b image) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// leaseList is a record of some of a journal's leases, if it has several. The lists are numbered from 1.
+// leaseList is a record of some leases of a journal that has several. The lists of a journal are numbered from 1.
 type leaseList struct {
-	Kind   string  `json:"kind"` // leases
+	Kind   string  `json:"kind"`
 	Leases []lease `json:"leases"`
 }
 
@@ -153,7 +158,8 @@ type lease struct {
 	Token int64  `json:"token"`
 }
 
-// register is the record of a lock's document: which journals were begun under its leases, and aren't settled.
+// register is the record of a lock's document. It names the journals that were begun under leases of that document's locks and aren't
+// settled yet.
 type register struct {
 	Kind string  `json:"kind"`
 	Doc  string  `json:"doc"`
@@ -180,8 +186,8 @@ func registerID(lock string) string {
 	return "lock-" + hex.EncodeToString(sum[:])
 }
 
-// put writes a record in the place of a revision, or, of the zero value, a new one. ok is false where something else is there. After a
-// lost answer it is false, too: the record has to be read.
+// put writes a record: in the place of the revision in, or as a new one if in is zero. ok is false if the engine has another revision. It
+// is also false if the answer is lost: then the caller has to read the record.
 func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) (n doc.Numbers, ok bool, err error) {
 	body, err := json.Marshal(record)
 	if err != nil {
@@ -215,9 +221,9 @@ func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) 
 // record is one of several that are written together.
 type record struct {
 	id  string
-	is  any         // nil: the record is deleted
-	in  doc.Numbers // of the revision in whose place it is written; the zero value: a new one
-	put bool        // it was written, or deleted. After a lost answer it is false, too
+	is  any         // nil: the record is to be deleted
+	in  doc.Numbers // the revision in whose place it is written; zero: it is a new record
+	put bool        // the engine has written, or deleted it. After a lost answer it is false, too
 }
 
 // putAll is put for several records.
@@ -288,7 +294,8 @@ func (s *Store) get(ctx context.Context, id string, record any) (n doc.Numbers, 
 	return it.Numbers, true, nil
 }
 
-// unreadable is the error of a record that somebody has damaged. It names the record for the operator: nobody else can mend it.
+// unreadable is the error of a record that somebody has damaged. It names the record for the operator, because only an operator can mend
+// it.
 func unreadable(id string, err error) error {
 	return fmt.Errorf("%w: the record %s is damaged, and an operator has to mend it: %w", ErrStore, id, err)
 }
@@ -304,7 +311,7 @@ func (s *Store) head(ctx context.Context, token int64) (*head, error) {
 	return h, nil
 }
 
-// putHead writes a journal's record in the place of the one that was read. The error is errLost where somebody else has changed it.
+// putHead writes a journal's record in the place of the one that was read. The error is errLost if another process has changed the record.
 func (s *Store) putHead(ctx context.Context, h *head) error {
 	n, ok, err := s.put(ctx, headID(h.Token), h, h.numbers)
 	if err == nil && !ok {
@@ -323,12 +330,33 @@ func (s *Store) putHead(ctx context.Context, h *head) error {
 	return err
 }
 
-// same reports whether a record is the one that was to be written. Whoever undoes counts up.
+// same reports whether the stored record h is o, which this process has tried to write. A record without a claim may be any process's.
 func (h *head) same(o *head) bool {
 	return h.State == o.State && h.Claim == o.Claim && h.Beat == o.Beat && h.Batch == o.Batch && h.Purged == o.Purged && o.Claim != ""
 }
 
-// pages reads pages from the nth on, as far as there are any, most of them at most.
+// pagesAtOnce is the number of pages that one request reads.
+const pagesAtOnce = 20
+
+// eachPage reads the pages of a journal from the nth on, and gives each to take, in their order. ended says that the journal's end follows
+// them: no further page can come.
+func (s *Store) eachPage(ctx context.Context, token int64, from int, take func(*page)) (ended bool, err error) {
+	for {
+		some, err := s.pages(ctx, token, from, pagesAtOnce)
+		if err != nil || len(some) == 0 {
+			return false, err
+		}
+		for _, p := range some {
+			if p.Kind == kindEnd {
+				return true, nil
+			}
+			take(p)
+		}
+		from += len(some)
+	}
+}
+
+// pages reads the pages of a journal from the nth on. There may be none. It reads most of them at most.
 func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page, error) {
 	ids := make([]string, most)
 	for i := range ids {
@@ -356,7 +384,7 @@ func (s *Store) getAll(ctx context.Context, ids []string, each func(nth int, it 
 	return s.getAllFor(ctx, share.Client{}, ids, each)
 }
 
-// getAllFor is getAll for a client, whose places it takes.
+// getAllFor is getAll on behalf of a client: the request takes the client's places at the engine.
 func (s *Store) getAllFor(ctx context.Context, by share.Client, ids []string, each func(nth int, it *es.Item) error) error {
 	if len(ids) == 0 {
 		return nil

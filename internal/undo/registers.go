@@ -8,10 +8,10 @@ import (
 	"optimist/internal/es"
 )
 
-// The registers of the locks' documents: which journals were begun under their leases, and aren't settled.
+// Each lock's document has a register: it names the journals that were begun under the document's leases and aren't settled yet.
 
-// changeRegisters changes the registers of the documents of some locks, which are of different documents. change reports false where there
-// is nothing to change.
+// changeRegisters changes the registers of some locks' documents. No two of the locks are of one document. change reports false if it has
+// changed nothing.
 func (s *Store) changeRegisters(ctx context.Context, locks []Lock, change func(*register, *Lock) bool) error {
 	for some := range slices.Chunk(locks, pageEntries) {
 		for try := 0; len(some) > 0; try++ {
@@ -27,7 +27,8 @@ func (s *Store) changeRegisters(ctx context.Context, locks []Lock, change func(*
 	return nil
 }
 
-// changeSome tries to change registers. again are the locks of those that others have written at the same time, or whose answer was lost.
+// changeSome tries once to change registers. again are the locks whose registers another process has written at the same time, or for which
+// the engine's answer was lost.
 func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*register, *Lock) bool) (again []Lock, err error) {
 	registers, err := s.registers(ctx, locks)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*regis
 			continue
 		}
 		record := &record{id: registerID(r.Doc), in: r.numbers}
-		if len(r.Open) > 0 { // an empty one is deleted: else one would stay of each lock that was ever held with undo
+		if len(r.Open) > 0 { // an empty register is deleted: otherwise each lock that was ever held with undo would keep one
 			record.is = r
 		}
 		changed, of = append(changed, record), append(of, locks[i])
@@ -62,14 +63,14 @@ func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*regis
 	return again, nil
 }
 
-// registers reads the registers of some locks' documents, in their order. That of a document without one is empty.
+// registers reads the registers of some locks' documents, in the order of the locks. A document without a register gets an empty one.
 func (s *Store) registers(ctx context.Context, locks []Lock) ([]*register, error) {
 	ids, all := make([]string, len(locks)), make([]*register, len(locks))
 	for i := range locks {
 		ids[i] = registerID(locks[i].Doc)
 	}
 	err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
-		all[nth] = &register{Kind: "lock", Doc: locks[nth].Doc, numbers: it.Numbers}
+		all[nth] = &register{Kind: kindRegister, Doc: locks[nth].Doc, numbers: it.Numbers}
 		if it.Missing {
 			return nil
 		}
@@ -89,7 +90,7 @@ func (s *Store) register(ctx context.Context, lock string) (*register, error) {
 	return all[0], nil
 }
 
-// Registered are those of the locks that have unsettled journals. Errors: ErrStore.
+// Registered returns those of the locks whose documents have unsettled journals. Errors: ErrStore.
 func (s *Store) Registered(ctx context.Context, locks []Lock) (left []Lock, err error) {
 	if err := s.own.Prepare(ctx); err != nil {
 		return nil, err

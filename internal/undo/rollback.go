@@ -68,7 +68,7 @@ func (s *Store) undo(ctx context.Context, token int64) error {
 		return busy(err)
 	}
 	u := &undoing{s: s, h: h, recorded: s.o.Now()}
-	if err := u.all(ctx); err != nil {
+	if err := u.undoAll(ctx); err != nil {
 		s.o.Log.Warn("a lock's writes aren't undone yet", "lock", h.Lock, "token", h.Token, obs.KeyError, err.Error())
 		return busy(err)
 	}
@@ -109,13 +109,14 @@ type undoing struct {
 	s        *Store
 	h        *head
 	docs     []*document
-	recorded time.Time // when the record was written last
-	fenced   time.Time // since when nothing more can be noted
-	appear   []*document
+	recorded time.Time   // when this rollback last wrote the journal's record
+	fenced   time.Time   // when the journal ended: since then no write can be noted
+	appear   []*document // those that a late write may still create: see await
 }
 
-func (u *undoing) all(ctx context.Context) error {
-	known := u.s.known(u.h.Token) // before the end is there: whoever meets that forgets the journal
+// undoAll ends the journal, and undoes its writes batch by batch, from the batch on at which an earlier rollback has stopped.
+func (u *undoing) undoAll(ctx context.Context) error {
+	known := u.s.known(u.h.Token) // before the end is written: a goroutine of this process that meets the end forgets the journal
 	pages, err := u.s.fence(ctx, u.h.Token)
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (u *undoing) all(ctx context.Context) error {
 	for from := 0; from < len(u.docs); from += batchDocs {
 		batch := u.docs[from:min(from+batchDocs, len(u.docs))]
 		nth := from/batchDocs + 1
-		if nth < begin { // done; what may still appear is looked for all the same
+		if nth < begin { // an earlier rollback has done it; late creates of its documents are still looked for
 			u.watch(batch)
 			continue
 		}
@@ -159,7 +160,8 @@ func (u *undoing) record(ctx context.Context, step string) error {
 	return u.s.putHead(ctx, u.h)
 }
 
-// beat is record for one of many requests that make one step: it writes the record only if that is due. A step may have hundreds.
+// beat shows other proxies, during a step of many requests, that this rollback makes progress. It is called before each request. It writes
+// the record only if the last one is old enough.
 func (u *undoing) beat(ctx context.Context, step string) error {
 	if u.s.o.Now().Sub(u.recorded) < u.s.o.Takeover/4 {
 		return nil
@@ -171,30 +173,21 @@ func (u *undoing) beat(ctx context.Context, step string) error {
 func (s *Store) fence(ctx context.Context, token int64) ([]*page, error) {
 	var all []*page
 	for {
-		more, err := s.pages(ctx, token, len(all)+1, 20)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range more {
-			if p.Kind == "end" {
-				return all, nil
-			}
-			all = append(all, p)
-		}
-		if len(more) > 0 {
-			continue
+		ended, err := s.eachPage(ctx, token, len(all)+1, func(p *page) { all = append(all, p) })
+		if err != nil || ended {
+			return all, err
 		}
 		if err := s.fault("fence"); err != nil {
 			return nil, err
 		}
-		if _, _, err := s.put(ctx, pageID(token, len(all)+1), &page{Kind: "end"}, doc.Numbers{}); err != nil {
+		if _, _, err := s.put(ctx, pageID(token, len(all)+1), &page{Kind: kindEnd}, doc.Numbers{}); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// heard returns the outcomes of a journal's writes that this process knows and hasn't stored yet. A page under way may not be stored any
-// more. j may be nil.
+// heard returns the outcomes of a journal's writes that only this process knows: they aren't stored yet. The outcomes on a page under way
+// are among them, because the engine may refuse the page. j may be nil.
 func (j *Journal) heard() *page {
 	if j == nil {
 		return &page{}
@@ -211,8 +204,8 @@ func (j *Journal) heard() *page {
 // rounds is the number of tries for documents that other clients write at the same time.
 const rounds = 50
 
-// batch restores some documents, each by one write under the guard of the revision that it has just read. inherited is the plan of the
-// proxy that undid before. Its writes may have been applied, or may still arrive.
+// batch restores some documents. It reads each document, and writes it once, guarded by the revision that it has read. inherited is the
+// plan of the proxy that undid before. That proxy's writes may have been applied, or may still arrive.
 func (u *undoing) batch(ctx context.Context, docs []*document, from int, inherited []planned) error {
 	all := targets(docs, from, inherited)
 	todo := slices.DeleteFunc(slices.Clone(all), func(t *target) bool { return t.plan != nil && t.plan.Done })
@@ -282,7 +275,7 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	made := t.document.in(uuid)
 	switch {
 	case len(made.writes) == 0 && t.writes[0].Before == nil && errors.Is(f.Err, doc.ErrMissing):
-		return false, nil // what the holder had made is gone
+		return false, nil // the document that the holder had created is gone
 	case len(made.writes) == 0:
 		t.why = whyAnew
 		return false, u.leave(ctx, t)
@@ -319,14 +312,14 @@ func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid st
 	return true, nil
 }
 
-// carriedOut reports whether the document is as planned, and the plan may be why. A conflict says that it isn't, unless the primary has
-// changed since: then the engine may have tried the same write twice.
+// carriedOut reports whether the planned write may have been applied, and the document is as planned. After a conflict the write wasn't
+// applied, unless the primary has changed since: then the engine may have tried the same write twice, and the second try conflicted.
 func (t *target) carriedOut() bool {
 	return t.plan != nil && hash(t.cur.Source) == t.plan.Hash && t.cur.Numbers != t.plan.Guard &&
 		(t.unsure || t.cur.PrimaryTerm != t.plan.Guard.PrimaryTerm)
 }
 
-// done notes that a document is as it has to be.
+// done notes in the plan that the document needs no further write, and makes its dead letter if the plan leaves something.
 func (u *undoing) done(ctx context.Context, t *target) error {
 	if t.plan != nil {
 		t.plan.Done = true
@@ -338,6 +331,7 @@ func (u *undoing) done(ctx context.Context, t *target) error {
 	return nil
 }
 
+// watch has await look for those of the documents that a late write may still create.
 func (u *undoing) watch(docs []*document) {
 	for _, d := range docs {
 		if d.mayAppear() {
@@ -379,7 +373,7 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 			if err := u.done(ctx, t); err != nil {
 				return nil, err
 			}
-		case r.status == 0: // nobody knows
+		case r.status == 0: // the answer is lost: the write may have been applied
 			t.unsure, t.why = true, ""
 			again = append(again, t)
 		case r.status == http.StatusConflict, r.status == http.StatusNotFound && t.img == nil:
@@ -397,8 +391,8 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 	return again, nil
 }
 
-// await looks for documents that a late write of the holder may still create, until Options.Grace is over: no guard can prevent such a
-// write. If a document appears as the holder made it, await deletes it. The last look comes after the grace, however long all before took.
+// await looks for documents that late writes of the holder create, until Options.Grace is over: no guard can prevent such a write. If such
+// a document appears, await deletes it. The last look comes after the grace, however long the rollback took before.
 func (u *undoing) await(ctx context.Context) error {
 	appear, lasts := u.appear, func() bool { return u.s.o.Now().Sub(u.fenced) < u.s.o.Grace }
 	for more := len(appear) > 0 && u.s.o.Grace > 0; more; {
@@ -420,6 +414,7 @@ func (u *undoing) await(ctx context.Context) error {
 	return nil
 }
 
+// lookAgain reads documents, and deletes those that a late write of the holder has created.
 func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 	var all, late []*target
 	for _, d := range docs {
@@ -434,7 +429,7 @@ func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
 		return err
 	}
 	for i, t := range all {
-		if f := &found[i]; f.Err == nil && t.document.in(uuids[t.index()]).made(f.Source) {
+		if f := &found[i]; f.Err == nil && t.document.in(uuids[t.index()]).isLateCreate(f.Source) {
 			t.cur = f.Revision
 			late = append(late, t)
 		}

@@ -21,9 +21,9 @@ type Lock struct {
 // tries is the number of tries to write a record that other proxies write at the same time.
 const tries = 20
 
-// Open begins one journal of leases that were acquired together, before their holder knows of them. Its token is that of the first lease. A
-// write under any of the tokens is noted in it. It can be repeated. Errors: ErrEnded or ErrCommitted, if somebody has settled the journal
-// already; ErrTaken; and ErrStore.
+// Open begins one journal for leases that were acquired together. Call it before the holder learns of its leases. The journal's token is
+// the token of the first lease. Writes under any of the tokens are noted in this journal. Open can be repeated. Errors: ErrEnded or
+// ErrCommitted, if another process has settled the journal already; ErrTaken; and ErrStore.
 func (s *Store) Open(ctx context.Context, leases []Lock) error {
 	if err := s.own.Prepare(ctx); err != nil {
 		return err
@@ -63,19 +63,20 @@ func (s *Store) Open(ctx context.Context, leases []Lock) error {
 		return ErrCommitted
 	case now.State != isOpen:
 		return ErrEnded
-	case len(leases) > 1 && (of != l.Token || now.Leases != len(leases)): // the lists are these leases'
+	case len(leases) > 1 && (of != l.Token || now.Leases != len(leases)): // openMembers has checked that the lists name these leases
 		return ErrTaken
 	}
-	// The lease of one lock may have been acquired with others before.
+	// A single lease may be one of several that were acquired together before: then it has their journal.
 	if is, err := s.isOf(ctx, now, l); err != nil || is {
 		return err
 	}
 	return ErrTaken
 }
 
-// Settle ends the journals of earlier leases that have ended, if blocks says that these leases excluded this one: it undoes the writes
-// under them. When it returns without an error, nothing of them is left. The holder mustn't learn of its lease before. If another proxy
-// undoes, Settle waits for it until ctx ends. Errors: ErrBusy, ErrStore, and ctx's cause; then the rollback may go on.
+// Settle undoes the writes under earlier leases of the same lock document, and ends their journals. It does so for those leases of which
+// blocks says that they excluded this one. When it returns without an error, their writes are undone. Only then may the holder learn of its
+// lease. If another proxy undoes the writes, Settle waits for it until ctx ends. Errors: ErrBusy, ErrStore, and ctx's cause. The rollback
+// may go on after an error.
 func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, path string) (bool, error)) error {
 	if err := s.own.Prepare(ctx); err != nil {
 		return err
@@ -101,6 +102,7 @@ func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, pa
 	return nil
 }
 
+// settle ends one journal of a lock document's register, and takes it off the register.
 func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 	for {
 		h, of, m, err := s.headOf(ctx, b.Token)
@@ -118,7 +120,7 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 		switch {
 		case err != nil:
 			return err
-		case !is: // another lock has the same token by chance. So the journal of this one was never begun
+		case !is: // by chance, another lock got the same token, and began a journal under it. So this lock's journal was never begun
 			return s.unregister(ctx, []Lock{{Doc: lock, Token: b.Token}})
 		case h.State == isOpen, h.State == rolling:
 			err = s.rollBack(ctx, of)
@@ -138,8 +140,8 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 	}
 }
 
-// forbid prevents a journal that another proxy is about to begin. m is a member of it, if one is known. h is nil if the journal has begun
-// meanwhile.
+// forbid prevents a registered journal from being begun: another proxy may be about to begin it. m is a member of the journal, if one is
+// known. h is nil if the journal was begun meanwhile.
 func (s *Store) forbid(ctx context.Context, token int64, m *head, l *Lock) (h *head, err error) {
 	h = &head{Kind: kindHead, State: undone, Token: token, Doc: l.Doc, Path: l.Path, Until: s.o.Now().Add(s.o.KeepPages).UnixMilli()}
 	if m != nil {
@@ -151,8 +153,9 @@ func (s *Store) forbid(ctx context.Context, token int64, m *head, l *Lock) (h *h
 	return h, nil
 }
 
-// Commit ends a journal whose writes shall stay: the lock is about to be released. had is false where the token has no journal. It can be
-// repeated. Errors: ErrEnded, if the writes are being undone, or are; ErrStore, and then they may be committed or not.
+// Commit ends a journal whose writes shall stay, because the holder is about to release the lock. had is false if the token has no journal.
+// Commit can be repeated. Errors: ErrEnded, if the writes are undone, or about to be; ErrStore, and then the writes may be committed or
+// not.
 func (s *Store) Commit(ctx context.Context, token int64) (had bool, err error) {
 	for range tries {
 		h, err := s.head(ctx, token)
@@ -184,7 +187,7 @@ func (s *Store) Commit(ctx context.Context, token int64) (had bool, err error) {
 	return true, ErrStore
 }
 
-// tidy removes a committed journal from the register. If that fails, the proxy of the lock's next holder does it.
+// tidy forgets a committed journal, and takes it off its registers.
 func (s *Store) tidy(ctx context.Context, h *head) error {
 	s.forget(h.Token)
 	if err := s.fault("tidy"); err != nil {
@@ -194,8 +197,8 @@ func (s *Store) tidy(ctx context.Context, h *head) error {
 	return nil
 }
 
-// Rollback undoes what was written under a lease, because its holder asks for it. It waits as Settle does. It can be repeated. left counts
-// the documents that it couldn't restore, for which there are dead letters. Errors: ErrCommitted, ErrBusy, ErrStore.
+// Rollback undoes the writes under a lease, because the holder asks for it. It waits for another proxy as Settle does. It can be repeated.
+// left is the number of documents that it couldn't restore: each has a dead letter. Errors: ErrCommitted, ErrBusy, ErrStore.
 func (s *Store) Rollback(ctx context.Context, token int64) (left int, err error) {
 	h, err := s.head(ctx, token)
 	switch {

@@ -19,16 +19,17 @@ import (
 	"optimist/internal/timer"
 )
 
-// sweeps is how many sweeps go before one that cleans.
-const sweeps = 60
+// sweepsPerClean says that one sweep in so many also removes old records.
+const sweepsPerClean = 60
 
-// SweepEvery recovers unsettled journals, once in that time, until ctx ends, and removes the rest of old ones. Of idle journals it stores
-// what this process alone knows. Every proxy does so: again has to find out itself whether a journal's lease has ended.
+// SweepEvery sweeps once in that time until ctx ends. A sweep calls again for unsettled journals: again finds out whether the lease has
+// ended, and recovers the journal if so. A sweep also stores what this process alone knows of idle journals, and now and then removes the
+// records of journals that have ended long ago. Every proxy sweeps.
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(ctx context.Context, lock string, token int64) error) {
 	n, failing := 0, false
 	timer.Every(ctx, every, func(ctx context.Context) {
 		err := s.sweep(ctx, again)
-		if n++; n%sweeps == 0 { // whatever err is: a damaged record may stay for days
+		if n++; n%sweepsPerClean == 0 { // also after an error: a damaged record may stay for days
 			_, failed := s.Clean(ctx)
 			err = errors.Join(err, failed)
 			s.forgetSeen()
@@ -41,7 +42,7 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 	})
 }
 
-// sweep has some journals recovered that aren't settled, and goes on with others the next time: however many there are, each has its turn.
+// sweep calls again for some unsettled journals. The next sweep goes on behind them, so that each journal has its turn.
 func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
 	heads, next, err := s.find(ctx, shownUnsettled, s.swept)
 	for _, h := range heads {
@@ -56,8 +57,8 @@ func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// find is search for journals' records that are read whole. next is where to go on; -1: there are no more. A damaged record is an error,
-// and stops none of the others.
+// find reads whole records of journals, as search finds them. next is after for the next call; -1: there are no more. If a record is
+// damaged, find returns an error, and the other records all the same.
 func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, next int64, err error) {
 	found, err := s.search(ctx, "", which, after, atOnce)
 	for i := range found {
@@ -75,9 +76,9 @@ func (s *Store) find(ctx context.Context, which string, after int64) (all []*hea
 	return all, found[len(found)-1].SeqNo, err
 }
 
-// search finds journals' records behind the one with that sequence number, the oldest first: size of them at most. There are none where
-// there is no index. What it finds may be a second old, and so decides nothing. more is further members of the search's body, each with a
-// comma behind it.
+// search finds the journals' records whose sequence number is above after: size of them at most, the oldest first. Without an index there
+// are none. A search may be a second behind, so nothing is decided by it. more has further members of the search's body, each with a comma
+// behind it.
 func (s *Store) search(ctx context.Context, more, which string, after int64, size int) (found []es.Item, err error) {
 	body := fmt.Sprintf(`{%s"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
 		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, more, size, kindHead, which, after)
@@ -97,12 +98,12 @@ func (s *Store) search(ctx context.Context, more, which string, after int64, siz
 }
 
 // isIdle reports whether nothing was noted in a journal for a while.
-func (s *Store) isIdle(j *Journal) bool { return !j.fresh(s.o.Now(), idle) }
+func (s *Store) isIdle(j *Journal) bool { return !j.fresh(idle) }
 
-// idle is after how long without a write a journal is looked at by sweeps.
+// idle is the time without a write after which sweeps look at a journal.
 const idle = 5 * time.Second
 
-// forgetEnded removes what this process knows of journals that have ended through another one: of those that are to be looked at.
+// forgetEnded forgets journals that another process has ended. It looks only at those that which picks.
 func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) error {
 	var some []int64
 	for j := range s.distinct() {
@@ -128,7 +129,7 @@ func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) erro
 	return nil
 }
 
-// forgetSeen removes what was seen of rollbacks of other proxies long ago.
+// forgetSeen forgets sightings of other proxies' rollbacks that are old.
 func (s *Store) forgetSeen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +140,8 @@ func (s *Store) forgetSeen() {
 	}
 }
 
-// Clean removes what is left of journals that have ended long ago: first what was noted, and later that there was a journal. It says of how
-// many. A damaged head stops it from no other.
+// Clean removes the records of journals that have ended long ago: first the pages, and at a later call the head. It returns the number of
+// journals. A damaged head doesn't keep it from the others.
 func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 	old := fmt.Sprintf(`{"terms":{"state":[%q,%q]}},{"range":{"until":{"gt":0,"lte":%d}}}`, committed, undone, s.o.Now().UnixMilli())
 	for after := int64(-1); ; {
@@ -178,7 +179,7 @@ func (s *Store) clean(ctx context.Context, h *head) error {
 		}
 	}
 	h.Purged, h.Claim, h.Until = true, s.self, s.o.Now().Add(s.o.KeepHeads).UnixMilli()
-	if err := s.putHead(ctx, h); err != nil && err != errLost { //nolint:errorlint // ours, never wrapped
+	if err := s.putHead(ctx, h); err != nil && !errors.Is(err, errLost) {
 		return err
 	}
 	return nil

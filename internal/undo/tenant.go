@@ -13,8 +13,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// Tenant is what a write's request says of the tenant or the cluster that it means, without credentials. A gateway in front of the engine
-// may choose by that where a request goes: so all that undoes the write says the same. The zero value says nothing.
+// Tenant has those parts of a write's request that name a tenant or a cluster. None of them is a credential. A gateway in front of the
+// engine may choose by them where a request goes, so the requests that undo the write have the same parts. The zero value has none.
 type Tenant struct {
 	Fields [][2]es.Bytes `json:"f,omitempty"` // header fields, each a name and a value, in order of the names
 	Params es.Bytes      `json:"q,omitempty"` // parameters of the query, as they stand there
@@ -32,7 +32,7 @@ func (s *Store) tenantOf(w *Write) (t Tenant) {
 	return t
 }
 
-// size is how many bytes a note of it has.
+// size is how many bytes the tenant adds to a note.
 func (t *Tenant) size() int64 {
 	n := len(t.Params)
 	for _, f := range t.Fields {
@@ -41,7 +41,7 @@ func (t *Tenant) size() int64 {
 	return int64(n)
 }
 
-// word stands for the tenant. It differs from that of every other one, and is empty for the zero value.
+// word is a text that stands for the tenant: no two tenants have the same. It is empty for the zero value.
 func (t *Tenant) word() string {
 	if len(t.Fields) == 0 && len(t.Params) == 0 {
 		return ""
@@ -54,7 +54,7 @@ func (t *Tenant) word() string {
 	return b.String()
 }
 
-// caller asks by the Store's own credentials, in the tenant.
+// caller has the Store's own credentials, and the tenant's parts.
 func (s *Store) caller(t *Tenant) es.Caller {
 	by := es.Caller{Fields: []wire.Field{{Name: []byte("Authorization"), Value: []byte(s.o.Authorization)}}, Params: t.Params}
 	for _, f := range t.Fields {
@@ -72,7 +72,7 @@ func (s *Store) ask(ctx context.Context, t *Tenant, req esapi.Request) (es.Answe
 	return a, nil
 }
 
-// inOneTenant is how many of the first of some documents are of one tenant. One request can have only these.
+// inOneTenant is how many of the first documents are of one tenant. A request can have documents of one tenant only.
 func inOneTenant(all []*target) int {
 	n := slices.IndexFunc(all, func(t *target) bool { return t.tenant != all[0].tenant })
 	if n < 0 {

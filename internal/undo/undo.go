@@ -35,8 +35,8 @@ var (
 	ErrBusy = errors.New("the writes of an earlier holder are being undone")
 	// ErrCommitted reports that the writes are committed, and can't be undone any more.
 	ErrCommitted = errors.New("the lock was released: its writes stay")
-	// ErrTaken reports leases that can't have one journal, because the token of one of them has another: that of a lock which was acquired
-	// at the same moment, by chance, or the lease's own, if its holder had it before.
+	// ErrTaken reports leases that can't have one journal, because the token of one of them has a journal already. By chance, another lock
+	// that was acquired at the same moment may have got the same token. Or the holder already had this lease, with a journal of its own.
 	ErrTaken = errors.New("a lock of these is held with undo already, or another lock has got the same token by chance")
 	// ErrTwo reports a write under several locks with undo: it couldn't be undone for one of them alone.
 	ErrTwo = errors.New("one journal for a write")
@@ -56,13 +56,13 @@ func (e *RefusedError) Error() string {
 // Merger merges three ways, as a rule says; a *merge.Merger is one.
 type Merger interface {
 	Merge(base, sent, current []byte) (merge.Result, error)
-	// Repeatable tells whether the change from base to sent may be applied to current, which may have it already.
+	// Repeatable tells whether the change from base to sent may be applied to current, even if it has been applied there already.
 	Repeatable(base, sent, current []byte) (bool, error)
 }
 
 // Left is what couldn't be undone of a document. Nil images are a document that isn't there.
 type Left struct {
-	Name               string // of the journal and the document: whoever leaves it again, gives the same
+	Name               string // of the journal and the document: a rollback that is repeated gives the same name
 	Began              time.Time
 	Lock, Owner        string
 	Index, ID, Routing string
@@ -70,14 +70,14 @@ type Left struct {
 	Tenant             Tenant
 	Why                string
 	Current            doc.Revision // the document as it is now
-	After, Before      []byte       // as the holder left it, and as it was before
+	After, Before      []byte       // the document as the holder left it, and as it was before the holder's writes
 }
 
 // Options are what a Store needs. Upstream, Index, Authorization, Merger and Left are required.
 type Options struct {
 	Upstream es.Doer
 	Index    string
-	// Authorization is the value of that field for all that the Store asks: for the journal, and for the documents that it undoes.
+	// Authorization is the value of that header field in all requests of the Store: for its journals, and for the documents that it restores.
 	Authorization string
 	// MaxDocuments and MaxBytes are how many writes one journal holds at most, and how many bytes. Defaults: 10,000, and 64 MiB.
 	MaxDocuments int
@@ -92,20 +92,20 @@ type Options struct {
 	// KeepPages is how long the notes of a journal are kept after its end. KeepHeads is how long the record is kept that says that it ended.
 	// Defaults: 10m, 24h.
 	KeepPages, KeepHeads time.Duration
-	// BulkBytes is how many bytes of documents one bulk of a rollback has. Engines take 100 MiB, but what stands before them may take less.
-	// Default 8 MiB.
+	// BulkBytes is how many bytes of documents one bulk of a rollback has. Engines take 100 MiB, but a gateway before the engine may take
+	// less. Default 8 MiB.
 	BulkBytes int
 	// Timeout bounds one request to the engine. Default 30s.
 	Timeout time.Duration
-	// Tenant picks the fields and parameters of a request that say which tenant or cluster is meant, none of which is a credential. Journals
-	// keep these, and what undoes the request's write sends them. Nil: none.
+	// Tenant picks the fields and parameters of a request that name a tenant or a cluster. None of them is a credential. The journal keeps
+	// them, and a rollback sends them with the requests that undo the write. Nil: none.
 	Tenant func(fields []wire.Field, params []byte) ([]wire.Field, []byte)
-	// Merger merges as the rule of that name says; for a name that isn't known any more, as one without strategies does.
+	// Merger returns the merger of the rule of that name. If there is no such rule any more, it returns one without strategies.
 	Merger func(rule string) Merger
 	// Left keeps what couldn't be undone. If it returns an error, the rollback tries again.
 	Left func(ctx context.Context, l *Left) error
-	// Undone is told of each document that was written through this process, and is undone, or about to be: by whom, and which revision the
-	// write had left. Nil: nobody wants to know.
+	// Undone is called for each document that was written through this process, once its write is undone or about to be. by is the client
+	// that wrote, and n the revision that its write made. Nil: nobody wants to know.
 	Undone func(by any, ref doc.Ref, n doc.Numbers)
 	// Fault is called before each step that writes, with its name: an error ends it there, as the end of the process would. For tests.
 	Fault  func(step string) error
@@ -116,16 +116,16 @@ type Options struct {
 
 // Events are for metrics. Any may be missing. They must not block.
 type Events struct {
-	Noted hook.Func1[int]         // so many writes were noted together
+	Noted hook.Func1[int]         // this number of writes was noted together
 	Ended hook.Func1[string]      // a journal ended: committed, or rolled_back
-	Undid hook.Func2[string, int] // of so many documents: restored, unchanged, or left
+	Undid hook.Func2[string, int] // this number of documents was restored, or left
 }
 
-// The sizes of what travels together.
+// What travels together.
 const (
-	pageEntries = 500
-	pageBytes   = 8 << 20
-	batchDocs   = 200
+	pageEntries = 500     // the most writes on one page of a journal, and the most records in one request
+	pageBytes   = 8 << 20 // the most bytes on a page of more than one write
+	batchDocs   = 200     // the documents that one plan of a rollback has
 )
 
 // Store keeps journals. It is safe for concurrent use; make it with New.
@@ -135,16 +135,17 @@ type Store struct {
 	index string // as a segment of a path
 	self  string // this process
 
-	swept int64 // the sequence number of the journal that was looked at last by a sweep; -1: none
+	own   *es.OwnIndex
+	swept int64 // the sequence number of the journal at which the last sweep stopped; -1: the next sweep begins with the first
 
-	mu       sync.Mutex
-	own      *es.OwnIndex
 	journals sync.Map // *Journal by token, of writes that were noted here
-	seen     map[int64]sighting
-	runs     map[int64]*run
+
+	mu   sync.Mutex
+	seen map[int64]sighting // rollbacks of other proxies, by token
+	runs map[int64]*run     // rollbacks of this process, by token
 }
 
-// sighting is the state of another proxy's rollback, and since when this process has seen that state.
+// sighting is the state of another proxy's rollback, and the time at which this process first saw that state.
 type sighting struct {
 	at    doc.Numbers
 	since time.Time
