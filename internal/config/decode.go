@@ -21,11 +21,11 @@ type decoder struct {
 	cfg      *Config
 	file     int // among the sources
 	problems Problems
-	other    bool // the file is no configuration
+	foreign  bool // the file is no configuration: see Decode
 	read     bool // something stands in the file: not only comments
 }
 
-// nodeDecoder is a type that reads more than one form. It gets null, too.
+// nodeDecoder is a type that is written in more than one form. Its decodeNode is called for null, too.
 type nodeDecoder interface {
 	decodeNode(d *decoder, n *yaml.Node, path string)
 }
@@ -76,7 +76,7 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// resolve follows an alias. It is nil where n can't be read.
+// resolve follows an alias. It returns nil, and reports the mistake, if n has a tag.
 func (d *decoder) resolve(n *yaml.Node, path string) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -98,8 +98,8 @@ type entry struct {
 	key, value *yaml.Node
 }
 
-// entries are a mapping's keys and values, but for keys that can't be, or are there already; form is
-// the message about anything else: what a mapping looks like here, and %s for what was found.
+// entries returns a mapping's keys and values. It reports keys that can't be keys, or that are there twice, and leaves them out. form is
+// the message if n is no mapping: it says what a mapping looks like here, and has %s for what was found.
 func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
 	if n.Kind != yaml.MappingNode {
 		switch {
@@ -129,7 +129,7 @@ func (d *decoder) entries(n *yaml.Node, path, form string) []entry {
 	return list
 }
 
-// mark remembers where a key stands: at its value where that is a scalar, else at the key itself.
+// mark remembers where messages about a key point to: to its value if that is a scalar, else to the key itself.
 func (d *decoder) mark(path string, key, value *yaml.Node) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
@@ -154,7 +154,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		}
 		sub := join(path, e.name)
 		d.mark(sub, e.key, e.value)
-		if like := f.Tag.Get("like"); like != "" && isOther(e.value) {
+		if like := f.Tag.Get("like"); like != "" && isNumberOrBool(e.value) {
 			d.fail(e.value, sub, "want %s; found %s", like, kindOf(e.value))
 			continue
 		}
@@ -167,7 +167,7 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	if d.file > 0 && localKey(path) == "" && slices.Contains(keys(reflect.TypeFor[Config]()), name) {
 		return fmt.Sprintf("%q belongs into the file that names this one in rule_files; here are rules only", name)
 	}
-	if name == "tests" && path == "" && !d.other {
+	if name == "tests" && path == "" && !d.foreign {
 		return `unknown key "tests"; tests of rules stand in files of their own, which optimist test --config FILE runs`
 	}
 	if glued.MatchString(name) {
@@ -176,13 +176,13 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
 	}
-	if section := sectionOf(name); section != "" && !d.other {
+	if section := sectionOf(name); section != "" && !d.foreign {
 		return fmt.Sprintf("unknown key %q; it belongs into %s", name, section)
 	}
 	return fmt.Sprintf("unknown key %q; the keys here are %s", name, strings.Join(names, ", "))
 }
 
-// bounds holds a number, a duration or a size to its field's tags min and max.
+// bounds checks a number, a duration or a size against its field's tags min and max. A field with max has min, too.
 func (d *decoder) bounds(n *yaml.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	least, hasLeast := bound(v.Type(), tag.Get("min"))
 	most, hasMost := bound(v.Type(), tag.Get("max"))
@@ -224,7 +224,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 		sub := path + "[" + strconv.Itoa(i) + "]"
 		d.mark(sub, item, item)
 		if r, ok := out.Index(i).Addr().Interface().(*Rule); ok {
-			*r = newRule("") // its keys don't start from their zero values
+			*r = newRule("") // the keys that the file leaves out have defaults
 		}
 		if isNull(item) {
 			d.fail(item, sub, "this entry of the list is empty")
@@ -235,7 +235,8 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 	v.Set(out)
 }
 
-// listOf is a list with one text in YAML. The text is in quotes if YAML takes it for something else without them: * is an alias.
+// listOf is a list with one text, in YAML. The text gets quotes if YAML would take it for something else without them, as it takes * for an
+// alias.
 func listOf(text string) string {
 	plain := "[" + text + "]"
 	var list []string
@@ -286,7 +287,7 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 	v.SetInt(value)
 }
 
-// variable is what shells and other programs put a variable's value for.
+// variable is a text in whose place shells, and other programs, put a variable's value.
 var variable = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}|^\$[A-Z_][A-Z0-9_]*$`)
 
 // expandable reports a text that names a variable as a mistake, since optimist doesn't expand it. In a transform such a text may be data,
@@ -295,7 +296,7 @@ func (d *decoder) expandable(n *yaml.Node, path string) bool {
 	name := variable.FindString(n.Value)
 	mayBe := func(key string) bool { return strings.Contains(path, key) }
 	bare := !strings.HasPrefix(name, "${")
-	if name == "" || d.other || mayBe(".transform[") || bare && (mayBe(".match.") || mayBe(".merge.")) {
+	if name == "" || d.foreign || mayBe(".transform[") || bare && (mayBe(".match.") || mayBe(".merge.")) {
 		return false
 	}
 	d.fail(n, path, "variables (%s) are not expanded in this file: OPTIMIST_LISTEN, _ADMIN, _UPSTREAM, _MODE, _LOG_LEVEL and _LOG_FORMAT "+
@@ -305,15 +306,15 @@ func (d *decoder) expandable(n *yaml.Node, path string) bool {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// isText reports whether n is a text: of what looks like a date, too, since no key takes dates.
+// isText reports whether n is a text. A text that looks like a date is one, too, because no key takes dates.
 func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")
 }
 
 func isTagged(n *yaml.Node) bool { return n.Style&yaml.TaggedStyle != 0 || n.Tag == "!" }
 
-// isOther reports whether n is one value, and neither a text nor nothing.
-func isOther(n *yaml.Node) bool {
+// isNumberOrBool reports whether n is a single value that is neither a text nor null.
+func isNumberOrBool(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && !isText(n) && !isNull(n) && !isTagged(n)
 }
 

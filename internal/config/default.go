@@ -15,7 +15,7 @@ func Default() *Config {
 	return c
 }
 
-// start is what a file is read over.
+// start has the values of the keys that a file leaves out.
 func start() *Config {
 	return &Config{
 		Version: 1,
@@ -94,7 +94,7 @@ func newUndo() Undo {
 	return Undo{Index: "optimist-undo", MaxDocuments: 10_000, MaxBytes: 64 << 20, Grace: unit.Duration(5 * time.Second)}
 }
 
-// newRule is the rule of a configuration without rules, and what the keys of every rule start from.
+// newRule is the rule of a configuration without rules. It also has the values of the keys that a rule in a file leaves out.
 func newRule(name string) Rule {
 	return Rule{
 		Name: name,
@@ -129,7 +129,7 @@ func newRule(name string) Rule {
 	}
 }
 
-// fill puts in what follows from other keys, so that what is in force can be read off.
+// fill sets the keys whose defaults depend on other keys. So the configuration shows every value that is in force.
 func (c *Config) fill() {
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -149,7 +149,7 @@ func (r *Rule) fill() {
 		r.Match.Users = []string{}
 	}
 	if r.OnDeleteConflict == "" {
-		// who wants conflicts refused, or the stored value to win, doesn't want it deleted
+		// a rule that refuses conflicts, or lets the stored value win, wants to keep the stored document, too
 		r.OnDeleteConflict = DeleteSent
 		if r.OnConflict == ConflictFail || r.Merge.Default != MergeSent {
 			r.OnDeleteConflict = DeleteFail

@@ -22,7 +22,7 @@ type (
 	Infer string
 	// LogFormat is how log lines are written.
 	LogFormat string
-	// ShowClients is how clients are told of.
+	// ShowClients is how clients are named.
 	ShowClients string
 	// LogLevel is the least level that is written.
 	LogLevel string
@@ -62,7 +62,7 @@ type (
 	OnExhausted string
 	// Enforcement is what locks are to writes.
 	Enforcement string
-	// Priority is who goes first.
+	// Priority is which writes go first.
 	Priority string
 	// Action is what a step of a transform does.
 	Action string
@@ -72,7 +72,7 @@ type (
 	TimeFormat string
 )
 
-// The values that code asks for; choices has all of them. The keys that take them give their meaning.
+// The values that the code names. The methods choices have all values. The comments on the keys say what the values mean.
 const (
 	ModeGuard   Mode = "guard"
 	ModeObserve Mode = "observe"
@@ -197,7 +197,7 @@ func ParseMode(s string) (Mode, error) {
 // enum is a string type with a closed set of values.
 type enum interface{ choices() []string }
 
-// synonyms are the words that people write for a value, and that aren't like it.
+// synonyms is an enumeration with values for which people write other words. meant returns the value for such a word, or "".
 type synonyms interface{ meant(word string) string }
 
 func (Mode) meant(word string) string {

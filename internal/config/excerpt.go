@@ -28,14 +28,15 @@ func (p Problem) Excerpt() string {
 	return fmt.Sprintf("%s | %s\n%s | %s^\n", number, string(line), strings.Repeat(" ", len(number)), pad.String())
 }
 
-// The most characters of a file's line, a message and a text within it that are printed: a file may be one line, or no text at all.
+// The most characters that are printed: of a file's line, of a message, and of a text in a message. A file may be one long line, or no
+// text.
 const (
 	maxLine    = 160
 	maxMessage = 400
 	maxText    = 60
 )
 
-// What may be a URL with a password: in a message, and in a line of the file.
+// Both find what may be a URL with a password: password in a message, and credentials in a line of the file.
 var (
 	password    = regexp.MustCompile(`(")[^"]*:[^"]*@|[^\s"\[]*:[^\s"]*@`)
 	credentials = regexp.MustCompile(`\S:\S.*@`)
@@ -62,8 +63,8 @@ func brief(text string, n int) string {
 	return string(r[:n*3/4]) + " … " + string(r[len(r)-n/4:])
 }
 
-// window is the part of a line around a column, counted from 1, and the column in that part. A character that can't be printed, or changes
-// how others are, becomes a dot.
+// window is the part of a line around a column, and that column within the part. Columns count from 1. A character that can't be printed,
+// or that changes how other characters are printed, becomes a dot.
 func window(line string, column int) (part []rune, at int) {
 	part, at = []rune(line), column
 	if len(part) > maxLine {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// NamedFile is a file that a key names, and that has to be there when optimist starts. Keys of such files end in _file.
+// NamedFile is a key that names a file, with its value. The file has to be there when optimist starts. Such keys end in _file.
 type NamedFile struct {
 	Key  string
 	Name *string // in the configuration; empty: the key isn't set
 }
 
-// Files are those of all such keys, in the order of the configuration's structs. Files that optimist makes itself aren't among them.
+// Files has all such keys, in the order of the configuration's structs. Keys of files that optimist makes itself aren't among them.
 func (c *Config) Files() []NamedFile { return filesOf(nil, reflect.ValueOf(c).Elem(), "") }
 
 func filesOf(found []NamedFile, v reflect.Value, path string) []NamedFile {

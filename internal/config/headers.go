@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Headers are names of request headers. A file may have one name in place of the list; an empty one is none.
+// Headers are names of request headers. A file may have a single name in place of the list. A single empty name is an empty list.
 type Headers []string
 
 // traceparent is the header of the W3C's Trace Context.
@@ -23,10 +23,10 @@ func (h Headers) Names() (names []string) {
 	return names
 }
 
-// Traces reports whether traces count.
+// Traces reports whether traceparent is among them, so that traces count.
 func (h Headers) Traces() bool { return len(h.Names()) < len(h) }
 
-// decodeNode reads a list, or a name alone.
+// decodeNode reads a list, or a single name.
 func (h *Headers) decodeNode(d *decoder, n *yaml.Node, path string) {
 	switch {
 	case isNull(n):

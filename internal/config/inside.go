@@ -7,13 +7,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// inside is where in a file's lines the place want of a text stands: quotes, escapes, indentation and folded lines lie between the two.
-// Where that isn't clear it is the beginning of the text.
+// inside finds the place of a character in a file. n is the text in the file that has this character, and want is the character's place
+// within that text. The two places differ by the text's quotes, escapes, indentation and folded lines. If inside loses its way, it returns
+// the beginning of the text.
 func inside(n *yaml.Node, lines []string, want Pos) Pos {
 	w := textWalk{file: []rune(strings.Join(lines[n.Line-1:], "\n"))}
 	w.begin(n)
 	here := Pos{Line: 1, Column: 1}
-	for _, r := range strings.TrimRight(n.Value, " \n") { // what is missing at the end is missing there
+	for _, r := range strings.TrimRight(n.Value, " \n") { // a place behind the text's last sign is shown right behind that sign
 		if here == want {
 			break
 		}
@@ -29,7 +30,7 @@ func inside(n *yaml.Node, lines []string, want Pos) Pos {
 	return Pos{Line: n.Line + strings.Count(before, "\n"), Column: len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1}
 }
 
-// textWalk goes through a file along with the text that was read from it.
+// textWalk goes through a file and through the text that was read from it, character by character at the same time.
 type textWalk struct {
 	file  []rune
 	at    int
@@ -63,7 +64,7 @@ func (w *textWalk) char() rune {
 	return '\n'
 }
 
-// space goes on over white space, and reports whether a line ended in it.
+// space goes past white space, and reports whether there was an end of a line in it.
 func (w *textWalk) space() (ended bool) {
 	for w.at < len(w.file) && unicode.IsSpace(w.char()) {
 		ended = ended || w.char() == '\n'
@@ -72,7 +73,7 @@ func (w *textWalk) space() (ended bool) {
 	return ended
 }
 
-// step goes on over what was read as r, and reports false where that isn't there.
+// step goes past the characters of the file that the text has as r. It reports false if the file has something else there.
 func (w *textWalk) step(r rune) bool {
 	start := w.at
 	switch {
@@ -81,7 +82,7 @@ func (w *textWalk) step(r rune) bool {
 	case w.quote == '\'' && w.char() == '\'':
 		w.at += 2
 		return r == '\''
-	case r == ' ' || r == '\n': // a folded line is one; what was read as several may stand here as one
+	case r == ' ' || r == '\n': // a folded line break is read as a space, and some white space of the file as one sign
 		if !w.space() {
 			w.at = min(start+1, w.at)
 		}
@@ -91,11 +92,11 @@ func (w *textWalk) step(r rune) bool {
 	return w.at <= len(w.file) && w.file[start] == r
 }
 
-// escape goes on over an escape in double quotes (YAML 1.2.2, §5.7).
+// escape goes past an escape in double quotes (YAML 1.2.2, §5.7).
 func (w *textWalk) escape(r rune) bool {
 	w.at++
 	switch w.char() {
-	case '\n': // the end of the line is escaped: it isn't there
+	case '\n': // an escaped end of a line is no part of the text
 		w.space()
 		return w.step(r)
 	case 'x':

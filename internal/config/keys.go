@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// keyOf is the key that a field stands for in the file; empty if none.
+// keyOf is the file's key for a field of a struct. It is empty if the file has none.
 func keyOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net"
 	"strings"
 
 	"optimist/internal/unit"
@@ -117,7 +116,7 @@ func (v *validator) kafka(k *Kafka) {
 		v.fail(key, "sink: kafka needs brokers, as in brokers: [\"kafka1:9092\"]")
 	}
 	for _, b := range k.Brokers {
-		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+		if !isHostPort(b) {
 			v.fail(key+".brokers", "%q is not an address; write host and port, as in kafka1:9092", b)
 		}
 	}

@@ -25,7 +25,7 @@ func (v *Value) decodeNode(d *decoder, n *yaml.Node, path string) {
 	}
 }
 
-// looksLikeReference reports whether a mapping is meant as one: it has the keys of a reference alone, or names a source.
+// looksLikeReference reports whether a mapping is meant as a reference: it has only keys of references, or its from is a known source.
 func looksLikeReference(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
 		return false
@@ -82,13 +82,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.Literal, nil
 }
 
-// Bounds of a literal: aliases may name each other, and a value that holds itself has no end.
+// The bounds of a literal. An alias may lead back to the value that it stands in: that value would have no end.
 const (
 	maxLiteralDepth = 64
 	maxLiteralSize  = 1 << 20
 )
 
-// json is a node as JSON; null where it can't be. Numbers keep their digits, so those that JSON doesn't know are refused.
+// json is a node as JSON. Numbers keep their digits, so a number that JSON can't write is a mistake. After a mistake, json is null.
 func (d *decoder) json(n *yaml.Node, path string) json.RawMessage {
 	w := jsonWriter{decoder: d, path: path, before: len(d.problems)}
 	w.value(n, 0)
@@ -152,7 +152,7 @@ func (w *jsonWriter) scalar(n *yaml.Node) {
 		w.out.WriteString("null")
 	case n.Tag == "!!bool":
 		w.out.WriteString(strings.ToLower(n.Value))
-	case n.Style&quoted == 0 && isNumber(n.Value): // of any size: the library takes 1e400 for a text
+	case n.Style&quoted == 0 && isNumber(n.Value): // not by the tag: the library takes 1e400 for a text
 		w.out.WriteString(n.Value)
 	case isText(n):
 		w.text(n.Value)

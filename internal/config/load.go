@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"optimist/internal/jsontext"
-	"optimist/internal/spelling"
 )
 
-// Overrides are what flags and variables say, by which they are known in their tags. They win over the file. Empty values say
-// nothing, but for an empty Admin, which switches the listener off: nil says nothing.
+// Overrides are the values of flags and variables. They win over the file. The fields' tags name the variables. An empty value, or a nil
+// Admin, means that the flag isn't set. An Admin that points to an empty text switches the listener off.
 type Overrides struct {
 	Listen    string   `help:"Address of the data port. Default 127.0.0.1:9280." env:"OPTIMIST_LISTEN" placeholder:"ADDR"`
 	Admin     *string  `help:"Admin listener; empty switches it off. Default 127.0.0.1:9281." env:"OPTIMIST_ADMIN" placeholder:"ADDR"`
@@ -27,12 +26,12 @@ type Overrides struct {
 	AdminTokenFile string `help:"File with the token for the admin listener." env:"OPTIMIST_ADMIN_TOKEN_FILE" placeholder:"FILE"`
 }
 
-// Check finds mistakes for which this package doesn't know enough, such as an expression that doesn't compile. It gets a configuration that
-// may have others. What it finds in a part of a rule that has a mistake already doesn't count.
+// Check finds mistakes that this package can't know of, such as an expression that doesn't compile. The configuration that it gets may have
+// other mistakes. If a part of a rule has a mistake already, Load drops what a Check finds in that part.
 type Check func(c *Config) Problems
 
-// Load reads a file and checks it. An empty name is a configuration of defaults and overrides alone. The error is a Problems
-// where the content is wrong, and the system's own where the file can't be read.
+// Load reads a file and checks it. With an empty name, the configuration has only defaults and overrides. The error is a Problems if the
+// content is wrong, and the system's own if the file can't be read.
 func Load(name string, o Overrides, further ...Check) (*Config, error) {
 	if name == "" {
 		return parse("", nil, o, nil, further)
@@ -90,32 +89,33 @@ func parse(name string, data []byte, o Overrides, files Check, further []Check) 
 // Warnings are what was found that doesn't stop the configuration from being used.
 func (c *Config) Warnings() []Problem { return c.warnings }
 
-// DefaultRules reports whether the rules are the built-in ones, since no file has any.
+// DefaultRules reports whether no file has rules, so that the built-in one is in force.
 func (c *Config) DefaultRules() bool { return c.builtIn }
 
 // override puts what flags and variables say over the file's values.
 func (c *Config) override(o Overrides) Problems {
 	var problems Problems
-	text := func(key, flag, value string, to reflect.Value) {
+	text := func(key, flag, value string, field any) { // field points to a string, or to an enumeration
 		if value == "" {
 			return
 		}
+		to := reflect.ValueOf(field).Elem()
 		c.flags[key] = flag + " (or OPTIMIST_" + strings.ToUpper(strings.NewReplacer("--", "", "-", "_").Replace(flag)) + ")"
 		if e, ok := to.Interface().(enum); ok && !slices.Contains(e.choices(), value) {
-			problems = append(problems, c.problem(Error, key, "%s", spelling.NotOneOf(value, e.choices())))
+			problems = append(problems, c.problem(Error, key, "%s", notOneOf(e, value)))
 			return
 		}
 		to.SetString(value)
 	}
-	text("listen", "--listen", o.Listen, reflect.ValueOf(&c.Listen).Elem())
+	text("listen", "--listen", o.Listen, &c.Listen)
 	if o.Admin != nil {
-		c.Admin = "" // with an empty value it stays so
-		text("admin", "--admin", *o.Admin, reflect.ValueOf(&c.Admin).Elem())
+		c.Admin = "" // an empty value switches the listener off
+		text("admin", "--admin", *o.Admin, &c.Admin)
 	}
-	text("admin_token_file", "--admin-token-file", o.AdminTokenFile, reflect.ValueOf(&c.AdminTokenFile).Elem())
-	text("mode", "--mode", o.Mode, reflect.ValueOf(&c.Mode).Elem())
-	text("log.format", "--log-format", o.LogFormat, reflect.ValueOf(&c.Log.Format).Elem())
-	text("log.level", "--log-level", o.LogLevel, reflect.ValueOf(&c.Log.Level).Elem())
+	text("admin_token_file", "--admin-token-file", o.AdminTokenFile, &c.AdminTokenFile)
+	text("mode", "--mode", o.Mode, &c.Mode)
+	text("log.format", "--log-format", o.LogFormat, &c.Log.Format)
+	text("log.level", "--log-level", o.LogLevel, &c.Log.Level)
 	if len(o.Upstream) > 0 {
 		c.Upstream.URLs = make([]string, len(o.Upstream))
 		for i, url := range o.Upstream {

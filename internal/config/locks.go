@@ -191,23 +191,24 @@ func (v *validator) locks() {
 }
 
 func (v *validator) lockStore(l *Locks) {
-	const memcached = "locks.memcached"
 	if l.Store != StoreEngine && l.Compat.Index != "" {
 		v.fail("locks.compat.index", "the Definitive Guide's locks need locks.store: engine, not %s", l.Store)
 	}
-	v.servers(memcached, string(StoreMemcached), l.Store == StoreMemcached, l.Memcached.Servers)
-	v.servers("locks.zookeeper", string(StoreZooKeeper), l.Store == StoreZooKeeper, l.ZooKeeper.Servers)
+	v.servers(StoreMemcached, 11211, l.Memcached.Servers)
+	v.servers(StoreZooKeeper, 2181, l.ZooKeeper.Servers)
 	v.zooKeeper(&l.ZooKeeper)
 	const longestPrefix = 64
-	odd := func(r rune) bool { return r <= ' ' || r > '~' }
-	if p := l.Memcached.Prefix; p == "" || len(p) > longestPrefix || strings.ContainsFunc(p, odd) {
-		v.fail(memcached+".prefix", "%q doesn't begin keys: it has from 1 to 64 printable characters of ASCII without spaces", p)
+	if p := l.Memcached.Prefix; p == "" || len(p) > longestPrefix || strings.ContainsFunc(p, isNoGraphic) {
+		v.fail("locks.memcached.prefix", "%q doesn't begin keys: it has from 1 to 64 printable characters of ASCII without spaces", p)
 	}
 }
 
+// isNoGraphic reports whether a character isn't one of ASCII's that can be seen.
+func isNoGraphic(r rune) bool { return r <= ' ' || r > '~' }
+
 func (v *validator) zooKeeper(z *ZooKeeper) {
 	if root := z.Root; !strings.HasPrefix(root, "/") || root != path.Clean(root) || root == "/" || strings.HasPrefix(root, "/zookeeper") ||
-		strings.ContainsFunc(root, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		strings.ContainsFunc(root, isNoGraphic) {
 		v.fail("locks.zookeeper.root", "%q is not the path of a node for locks, as in /optimist", root)
 	}
 	if p := z.Prefixes; strings.Trim(p.Foreground, alphanumerics) != "" || strings.Trim(p.Background, alphanumerics) != "" ||
@@ -217,20 +218,26 @@ func (v *validator) zooKeeper(z *ZooKeeper) {
 	}
 }
 
-// servers checks the addresses of a store of locks.
-func (v *validator) servers(key, store string, used bool, list []string) {
-	port := map[string]int{string(StoreZooKeeper): 2181, string(StoreMemcached): 11211}
+// servers checks the addresses of a store of locks, whose usual port is port.
+func (v *validator) servers(store LockStore, port int, list []string) {
+	key, used := "locks."+string(store), v.cfg.Locks.Store == store
 	switch {
 	case used && len(list) == 0:
-		v.fail(key, "store: %s needs servers, as in servers: [\"%s1:%d\"]", store, store, port[store])
+		v.fail(key, "store: %s needs servers, as in servers: [\"%s1:%d\"]", store, store, port)
 	case !used && len(list) > 0:
 		v.warn(key, "it has no effect where locks.store isn't %s", store)
 	}
 	for _, s := range list {
-		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+		if !isHostPort(s) {
 			v.fail(key+".servers", "%q is not an address; write host and port", s)
 		}
 	}
+}
+
+// isHostPort reports whether a text is an address with a host and a port.
+func isHostPort(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	return err == nil && host != "" && port != ""
 }
 
 func (v *validator) compat(c *Compat) {

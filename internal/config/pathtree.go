@@ -4,19 +4,19 @@ import (
 	"slices"
 )
 
-// pathTree holds the entries of merge.paths by their tokens, so that those that meet a path are found without a look at all others.
+// pathTree holds the entries of merge.paths by their tokens. So the entries that take a given path are found without a look at all others.
 type pathTree struct {
 	paths   MergePaths
 	root    pathNode
-	visited int // nodes that were looked at, for the test that their number grows with that of the paths
+	visited int // how many nodes were looked at; a test checks that it grows no faster than the number of paths
 }
 
 type pathNode struct {
-	entry    int // among the paths; -1 if none ends here
-	names    []string
+	entry    int      // the number of the entry that ends here; -1: none does
+	names    []string // of the children
 	children map[string]*pathNode
-	stars    bool     // there is a star below
-	starry   []string // those of names with a star below them
+	stars    bool     // there is a star below this node
+	starry   []string // the names of the children with stars below them
 }
 
 func newPathTree(paths MergePaths) *pathTree {
@@ -31,7 +31,7 @@ func newPathTree(paths MergePaths) *pathTree {
 	return t
 }
 
-// child is the child of that name, made where it is missing. stars is whether a star follows.
+// child returns the child of that name, and makes it if it is missing. stars says that a star follows in the path.
 func (n *pathNode) child(name string, stars bool) *pathNode {
 	c := n.children[name]
 	if c == nil {
@@ -47,8 +47,8 @@ func (n *pathNode) child(name string, stars bool) *pathNode {
 	return c
 }
 
-// deciding is the entry that decides about values at a path, for whatever its stars stand for; or nil. It is the most exact one: names are
-// tried before stars.
+// deciding returns the entry that decides about the values at a path, or nil. If several entries take the path, the most exact one decides:
+// at each step a name comes before a star. A star of the path itself is taken only by a star.
 func (t *pathTree) deciding(tokens []string) *MergePath {
 	if i := t.decide(&t.root, tokens); i >= 0 {
 		return &t.paths[i]
@@ -72,7 +72,8 @@ func (t *pathTree) decide(n *pathNode, tokens []string) int {
 	return -1
 }
 
-// crossing are the entries before the i-th that take some of the values that it takes, and others, while it takes some that they don't.
+// crossing returns those entries before the i-th that cross it. Two entries cross if both take some value, and each also takes a value that
+// the other doesn't: /a/* and /*/b both take /a/b.
 func (t *pathTree) crossing(i int) []int {
 	c := crossing{t: t, before: i}
 	c.from(&t.root, pointerTokens(t.paths[i].Path), false, false)
@@ -86,8 +87,8 @@ type crossing struct {
 	found  []int
 }
 
-// from follows all that may stand where the tokens do. wider is that a star was met where the path has a name, narrower the reverse:
-// paths cross where both were.
+// from follows the tokens of a path through the tree, along all entries that may take the same values. wider says that on the way an entry
+// had a star and the path a name. narrower says that an entry had a name and the path a star. An entry with both crosses the path.
 func (c *crossing) from(n *pathNode, tokens []string, wider, narrower bool) {
 	c.t.visited++
 	switch {
@@ -119,7 +120,7 @@ func (c *crossing) from(n *pathNode, tokens []string, wider, narrower bool) {
 	}
 }
 
-// common is the path of what two paths that cross both take.
+// common is the path of the values that both of two crossing paths take.
 func common(p, q []string) []string {
 	both := slices.Clone(p)
 	for i := range both {

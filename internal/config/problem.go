@@ -34,16 +34,16 @@ func (s Severity) String() string {
 type Problem struct {
 	Severity Severity
 	Pos      Pos
-	Origin   string // what was read: the file's name, or the flag and variable that the value came from
+	Origin   string // where the value came from: the file's name, or the flag and the variable
 	Key      string // the key's path, as in rules[0].base.from; may be empty
 	Message  string // what is wrong, and what would be right
 	Line     string // the line of the file, for showing; empty if there is none
 
-	full string // the key's path among all files' keys
-	file int    // the file's place among those that were read
+	full string // the key's path, with the file in front if it is one of rule_files
+	file int    // the number of the file in Config.sources
 }
 
-// String is the problem in one line, safe to print, in the form that compilers have made and editors understand: FILE:LINE:COLUMN: message.
+// String is the problem in one line, safe to print, in the form that compilers use and editors understand: FILE:LINE:COLUMN: message.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Origin != "" {
@@ -82,14 +82,15 @@ func (ps Problems) failed() bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Severity == Error })
 }
 
-// Sort puts them into the file's order; those without a place stand first.
+// Sort puts problems into the file's order. Problems without a place come first.
 func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
 }
 
-// beside returns those of next that stand in parts without a mistake: nobody knows what a part with one is meant to be.
+// beside returns the problems of next without those in parts of rules that have a mistake already: nobody knows what such a part is meant
+// to be.
 func (ps Problems) beside(next Problems) Problems {
 	known := map[string]bool{}
 	for _, p := range ps {
@@ -106,7 +107,7 @@ func newProblem(severity Severity, key, format string, args ...any) Problem {
 	return Problem{Severity: severity, Key: brief(localKey(key), maxMessage), full: key, Message: brief(message, maxMessage)}
 }
 
-// problem makes a Problem about a key, with the place where the key's value stands, or its nearest parent that has one.
+// problem makes a Problem about a key. Its place is that of the key's value, or that of the nearest section around it that the file has.
 func (c *Config) problem(severity Severity, key, format string, args ...any) Problem {
 	p := newProblem(severity, key, format, args...)
 	p.Origin = c.file
@@ -122,7 +123,7 @@ func (c *Config) problem(severity Severity, key, format string, args ...any) Pro
 	return p
 }
 
-// FailInside is Fail about a place inside the text that stands at a key: line and column of the text itself, from 1.
+// FailInside is Fail about a place within the text that is a key's value. at counts lines and columns of that text, from 1.
 func (c *Config) FailInside(key string, at Pos, format string, args ...any) Problem {
 	p := c.problem(Error, key, format, args...)
 	if s, ok := c.at[key]; ok && isText(s.Node) {
@@ -131,7 +132,7 @@ func (c *Config) FailInside(key string, at Pos, format string, args ...any) Prob
 	return p
 }
 
-// FilesOfRules numbers the files in which the rules stand, by rule.
+// FilesOfRules gives, for each rule, the number of the file in which it stands.
 func (c *Config) FilesOfRules() []int {
 	files := make([]int, len(c.Rules))
 	for i := range files {
@@ -140,7 +141,7 @@ func (c *Config) FilesOfRules() []int {
 	return files
 }
 
-// placed gives a problem its place and its line, but no line that may hold a password: problems are logged.
+// placed gives a problem its place, and the line at that place. It leaves out a line that may hold a password, because problems are logged.
 func (c *Config) placed(p Problem, at Pos, file int) Problem {
 	p.Pos, p.file = at, file
 	p.Origin = c.sources[file].name
@@ -150,10 +151,10 @@ func (c *Config) placed(p Problem, at Pos, file int) Problem {
 	return p
 }
 
-// fileKey begins the keys of what stands in a file of rule_files.
+// fileKey is the first part of the paths of all keys in a file of rule_files.
 func fileKey(n int) string { return "@" + strconv.Itoa(n) }
 
-// localKey is a key as its own file has it, without the file.
+// localKey is a key's path within its own file.
 func localKey(key string) string {
 	if !strings.HasPrefix(key, "@") {
 		return key
@@ -162,8 +163,8 @@ func localKey(key string) string {
 	return rest
 }
 
-// RuleKey is the path of a rule's key, for Warn and Fail. It tells rules of different files apart, which the path in a Problem doesn't
-// need to: that names the file.
+// RuleKey is the path of a rule, for Warn and Fail. It names the file, too. The path in a Problem doesn't, because a Problem has the file's
+// name anyway.
 func (c *Config) RuleKey(i int) string {
 	if key := c.Rules[i].key; key != "" {
 		return key
@@ -171,7 +172,7 @@ func (c *Config) RuleKey(i int) string {
 	return "rules[" + strconv.Itoa(i) + "]"
 }
 
-// Where is the place of a key as FILE:LINE:COLUMN, for naming it in a message about another one.
+// Where is the place of a key as FILE:LINE:COLUMN, for messages about another key.
 func (c *Config) Where(key string) string {
 	p := c.problem(Error, key, "")
 	return fmt.Sprintf("%s:%d:%d", p.Origin, p.Pos.Line, p.Pos.Column)

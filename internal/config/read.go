@@ -51,10 +51,10 @@ func (d *decoder) document(data []byte, v any, path string) {
 	}
 }
 
-// unmarked is a text without the mark of its order of bytes, with which some editors begin a file.
+// unmarked is a text without the byte order mark, with which some editors begin a file.
 func unmarked(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
-// unreadable finds the first thing in a file that stands in no text, and says what it is; reason is empty where there is nothing.
+// unreadable finds the first byte or character that no text has, and says what it is. reason is empty if there is none.
 func unreadable(data []byte) (at Pos, reason string) {
 	at = Pos{1, 1}
 	for len(data) > 0 {

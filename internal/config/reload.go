@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -14,17 +13,17 @@ func reloadable() []string {
 	return []string{"mode", "rules", "rule_files", "log.level", "drain"}
 }
 
-// Reload is what is in force after next was read while c was in force: next's values where a key can change while running,
-// c's elsewhere. restart names the keys that differ and wait for a restart.
+// Reload is the configuration in force after next was read while c was in force. It has next's values of the keys that can change while
+// optimist runs, and c's values of all others. restart names the keys whose new values wait for a restart.
 func (c *Config) Reload(next *Config) (inForce *Config, restart []string) {
 	merged := *next
 	keep(reflect.ValueOf(&merged).Elem(), reflect.ValueOf(c).Elem(), "")
 	return &merged, differing(&merged, next)
 }
 
-// ReplacedBy finds what speaks against putting next into force. A file that somebody is just writing may lack the rules that stand at
-// its end, and without rules of its own it has the built-in one: no lock would be enforced any more, and no total added up. So rules go
-// all at once only if next says so, with an empty list.
+// ReplacedBy returns an error if next must not be put into force, because its file may be half written. Rules stand at the end of a file. A
+// half-written file without rules would get the built-in rule: optimist would enforce no locks any more, and add up no totals. So all rules
+// go at once only if next has an empty list of rules.
 func (c *Config) ReplacedBy(next *Config) error {
 	if c.builtIn || !next.builtIn || next.noRules {
 		return nil
@@ -50,7 +49,7 @@ func (c *Config) ruleNames() []string {
 	return names
 }
 
-// keep puts the values of keys that can't change back into a part of the configuration, from the one in force.
+// keep sets the keys of next that can't change while optimist runs back to the values in force.
 func keep(next, inForce reflect.Value, path string) {
 	for i := range next.NumField() {
 		field := next.Type().Field(i)
@@ -78,7 +77,7 @@ func differing(a, b *Config) []string {
 			keys = append(keys, key)
 		}
 	}
-	sort.Strings(keys)
+	slices.Sort(keys)
 	return keys
 }
 

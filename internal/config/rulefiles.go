@@ -13,7 +13,8 @@ type ruleFile struct {
 	Rules []Rule `json:"rules"`
 }
 
-// whole refuses a file without a key, which somebody is just writing or has emptied by mistake, and reads the files that rule_files names.
+// whole reads the files that rule_files names. It refuses a file without any key: somebody is just writing it, or has emptied it by
+// mistake.
 func (c *Config) whole() Problems {
 	problems := c.readRules()
 	if c.blank {
@@ -31,7 +32,8 @@ func (c *Config) readRules() Problems {
 		rules, found := c.readRuleFile(name)
 		further, problems = append(further, rules...), append(problems, found...)
 	}
-	// Rules at the end that are for all indices and clients take what is left, and that is known only after all files.
+	// Rules at the end of the file that name no index and no client are for all requests that are left. So they stay behind the rules of all
+	// files.
 	last := len(c.Rules)
 	for last > 0 && c.Rules[last-1].Match.everywhere() {
 		last--
@@ -45,7 +47,7 @@ func (m *Match) everywhere() bool {
 	return len(m.Index) == 0 && len(m.Headers) == 0 && len(m.Users) == 0
 }
 
-// ruleFiles are the files that the patterns of rule_files stand for, by name.
+// ruleFiles are the files that the patterns of rule_files stand for, sorted by name.
 func (c *Config) ruleFiles() (files []string, problems Problems) {
 	for i, pattern := range c.RuleFiles {
 		key := "rule_files[" + strconv.Itoa(i) + "]"
@@ -65,8 +67,9 @@ func (c *Config) ruleFiles() (files []string, problems Problems) {
 	return slices.Compact(files), problems
 }
 
-// matching are the files that a pattern stands for, relative to the folder of the file that names it. As in shells, a star takes no
-// name with a leading dot: editors keep their own files under such names. Nor does it take a file of tests: those stand beside the rules.
+// matching are the files that a pattern stands for, relative to the folder of the file that names it. A star takes no name with a leading
+// dot, as in shells, because editors keep their own files under such names. It takes no file of tests either, because tests stand beside
+// the rules.
 func matching(file, pattern string) ([]string, error) {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(filepath.Dir(file), pattern)
@@ -111,8 +114,8 @@ func (c *Config) readRuleFile(name string) ([]Rule, Problems) {
 	return f.Rules, d.problems
 }
 
-// Files are the files that make up a configuration, as far as they are there now, and the folders in which others may appear. It is for
-// watching them: mistakes in them are Load's to tell.
+// Files returns the files of a configuration that exist now, and the folders in which further ones may appear. A watcher of files needs
+// both. Files ignores mistakes in the files: Load reports them.
 func Files(name string) (files, folders []string) {
 	files, folders = []string{name}, []string{filepath.Dir(name)}
 	data, err := os.ReadFile(name)
@@ -143,8 +146,8 @@ func Files(name string) (files, folders []string) {
 // maxLinks is how many links may follow one another. Systems follow 40 at most.
 const maxLinks = 40
 
-// beyond are the folders of the symbolic links by which a file is reached, and the one in which it stands then: there, what the name stands
-// for may be changed. There are none if no link is on the way.
+// beyond are further folders in which a change may put another file behind a name: the folders of the symbolic links that lead to the file,
+// and the file's own folder behind these links. Without links there are none.
 func beyond(name string) (folders []string) {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -182,7 +185,8 @@ func split(path string) []string {
 	})
 }
 
-// parents are the folders that a pattern stands for, and the nearest one above that is there, in which they may appear.
+// parents are the folders that a pattern stands for. If the pattern has stars, or there is no such folder yet, the nearest folders above
+// that exist are among them, because such folders may appear there.
 func parents(pattern string) []string {
 	found, _ := filepath.Glob(pattern) // a bad pattern is a mistake that Load reports
 	for len(found) == 0 || strings.ContainsAny(pattern, "*?[") {

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntax tells of what isn't YAML, and what would be right. The library says what its parser expected, which helps nobody who doesn't know
-// the parser.
+// syntax reports a place that isn't YAML, and says what would be right. The library's own error says what its parser expected: that helps
+// only people who know the parser.
 func (d *decoder) syntax(e *yaml.LoadError) {
 	m := syntaxMistake{decoder: d, at: Pos{e.Mark.Line, e.Mark.Column}, from: Pos{e.ContextMark.Line, e.ContextMark.Column}}
 	m.here, m.begin = d.rest(m.at), d.rest(m.from)
@@ -22,18 +22,19 @@ func (d *decoder) syntax(e *yaml.LoadError) {
 	d.failAt(m.at, "", "this is not YAML: %s", strings.TrimSpace(e.Message+" "+e.ContextMsg))
 }
 
-// syntaxMistake is a place where the parser couldn't go on, and the one where that began which it was reading.
+// syntaxMistake is a mistake as the parser reports it: at is the place where it couldn't go on, and from the beginning of the value that it
+// was reading.
 type syntaxMistake struct {
 	*decoder
 	at, from    Pos
-	here, begin string // what stands there, to the line's end; begin is empty if the parser doesn't say where it began
+	here, begin string // the lines at these places, from there on; begin is empty if the parser doesn't report from
 }
 
-// atEnd reports whether the parser has found the end of what was to go on.
+// atEnd reports whether the file, or the line, ended in the middle of a value.
 func (m *syntaxMistake) atEnd() bool { return strings.TrimSpace(m.here) == "" && m.begin != "" }
 
-// blank tells of a character that looks like a space, or like nothing, and is none to YAML. It comes with what is copied from web pages. It
-// may stand in the line above: the parser goes on for a while.
+// blank reports a character that looks like a space, or can't be seen, and that YAML doesn't take for a space. Texts that are copied from
+// web pages have such characters. It may stand in the line above the mistake, because the parser goes on for a while.
 func (m *syntaxMistake) blank() bool {
 	for _, line := range []int{m.at.Line, m.at.Line - 1} {
 		text := m.rest(Pos{line, 1})
@@ -48,7 +49,7 @@ func (m *syntaxMistake) blank() bool {
 	return false
 }
 
-// sign tells of a mistake by the sign that stands there: one that people forget to quote, or a tab.
+// sign reports a mistake that a sign at the place explains: a tab, or a sign with which a text begins only in quotes.
 func (m *syntaxMistake) sign() bool {
 	const quotes = "no text begins with %s unless it is in quotes"
 	alias, from := m.begin, m.from
@@ -76,7 +77,7 @@ func (m *syntaxMistake) sign() bool {
 
 func beginsWith(text, signs string) bool { return text != "" && strings.ContainsAny(text[:1], signs) }
 
-// expected tells of a mistake by what the parser expected instead.
+// expected reports a mistake that the parser's message explains.
 func (m *syntaxMistake) expected(what string) bool {
 	switch what {
 	case "mapping values are not allowed in this context":
@@ -127,7 +128,7 @@ const noColon = "a key needs a colon behind it, and a space behind the colon, as
 // keyed is a line with a key, a comment or nothing.
 var keyed = regexp.MustCompile(`:(\s|$)|^\s*(#|-?\s*$)`)
 
-// colon tells of a colon where no key can stand: behind another value, below a line that isn't complete, or with the wrong indentation.
+// colon reports a colon where no key can stand: behind another value, below a line that isn't complete, or with the wrong indentation.
 func (m *syntaxMistake) colon() {
 	line := m.at.Line - 1
 	for line > 1 && strings.TrimSpace(m.rest(Pos{line, 1})) == "" {
@@ -145,7 +146,7 @@ func (m *syntaxMistake) colon() {
 	}
 }
 
-// bracket tells of a list in [ ] or keys in { } where a comma or the end is missing.
+// bracket reports a list in [ ], or keys in { }, in which a comma or the closing bracket is missing.
 func (m *syntaxMistake) bracket() {
 	begin, end := "[", "]"
 	if strings.HasPrefix(m.begin, "{") {
@@ -161,7 +162,7 @@ func (m *syntaxMistake) bracket() {
 	}
 }
 
-// unclosed tells of a bracket behind which the file ends.
+// unclosed reports a bracket that nothing closes up to the end of the file.
 func (m *syntaxMistake) unclosed() bool {
 	if strings.TrimSpace(m.here) != "" {
 		return false
@@ -197,7 +198,7 @@ func (m *syntaxMistake) unclosed() bool {
 	return true
 }
 
-// rest is what stands in the file's line at a place and behind it.
+// rest is the part of the file's line from a place on.
 func (d *decoder) rest(at Pos) string {
 	lines := d.cfg.sources[d.file].lines
 	if at.Line < 1 || at.Line > len(lines) {

@@ -11,8 +11,8 @@ import (
 	"optimist/internal/glob"
 )
 
-// validate checks what the types alone don't say. found holds what decoding found already: a key with a mistake isn't
-// judged a second time.
+// validate finds the mistakes that the types of the keys don't exclude. found has the mistakes of decoding: validate doesn't judge their
+// keys a second time.
 func (c *Config) validate(found Problems) Problems {
 	v := &validator{cfg: c, known: map[string]bool{}}
 	for _, p := range found {
@@ -83,7 +83,7 @@ func (v *validator) top() {
 // IsEveryHost reports whether a listener at this host takes connections to every address of the machine.
 func IsEveryHost(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
 
-// overlap reports whether no two listeners can have these addresses.
+// overlap reports whether two addresses collide, so that only one listener can have them.
 func overlap(a, b string) bool {
 	hostA, portA, err := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -113,7 +113,7 @@ func (v *validator) limits() {
 	}
 }
 
-// MemoryOr is limits.memory, or, where it is 0, what follows from the memory that there is, in bytes.
+// MemoryOr is limits.memory in bytes. If it is 0, MemoryOr computes it from the memory that the machine has, there.
 func (l *Limits) MemoryOr(there int64) int64 {
 	const part, most = 8, 4 << 30
 	if l.Memory != 0 {
@@ -177,7 +177,7 @@ func (v *validator) upstream() {
 	}
 }
 
-// isDataPort reports whether u leads to the data port itself, as far as the addresses show it.
+// isDataPort reports whether u leads to this optimist's data port, as far as the addresses show that.
 func (v *validator) isDataPort(u *url.URL) bool {
 	host, port, err := net.SplitHostPort(v.cfg.Listen)
 	if err != nil || port != cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// overlaps warns of paths that each are right and together aren't what they seem: of two that are met by the same value the more exact one
-// counts, and below a number, or an element that is taken as a whole, there is nothing to have a strategy of its own.
+// overlaps warns of paths of which one takes effect away from the other. If two paths take the same value, only the more exact one counts.
+// And a path has no effect below a path whose values have no parts: below a number, or below elements that merge as a whole.
 func (v *validator) overlaps(m *Merge, tree *pathTree, key string) {
 	for i := range m.Paths {
 		p := &m.Paths[i]
@@ -23,13 +23,13 @@ func (v *validator) overlaps(m *Merge, tree *pathTree, key string) {
 	}
 }
 
-// crosses warns of two paths of different strategies that take the same values, where no third one decides about them.
+// crosses warns of two paths of different strategies that take the same values, unless a third path decides about these values.
 func (v *validator) crosses(p, q *MergePath, tree *pathTree, at string) {
 	if q.Strategy == p.Strategy && q.Key == p.Key {
 		return
 	}
 	if d := tree.deciding(common(pointerTokens(p.Path), pointerTokens(q.Path))); d != p && d != q {
-		return // the third one says it
+		return // the third path decides
 	}
 	first, second := p, q
 	if moreExact(q.Path, p.Path) {
@@ -39,7 +39,7 @@ func (v *validator) crosses(p, q *MergePath, tree *pathTree, at string) {
 		"write down the path that you mean", p.Path, q.Path, first.Path, second.Path)
 }
 
-// below warns of a path under one whose values have nothing below them. rest is what follows.
+// below warns of a path that goes on below another one, above, whose values have no parts with strategies. rest is how the path goes on.
 func (v *validator) below(above *MergePath, rest []string, at string) {
 	switch above.Strategy {
 	case StrategySum, StrategyMax, StrategyMin:
@@ -58,7 +58,7 @@ func (v *validator) below(above *MergePath, rest []string, at string) {
 	}
 }
 
-// moreExact reports whether of two paths that take the same value p counts: it has a name where they first differ.
+// moreExact reports whether p counts, and not q, for a value that both take: p has a name at the first step at which they differ.
 func moreExact(p, q string) bool {
 	a, b := pointerTokens(p), pointerTokens(q)
 	for i := range a {
@@ -69,7 +69,7 @@ func moreExact(p, q string) bool {
 	return false
 }
 
-// uses warns of what a rule says and its operations never ask for.
+// uses warns of keys of a rule that have no effect: none of the rule's operations asks for them.
 func (v *validator) uses(r *Rule, key string) {
 	_, named := v.cfg.at[key+".match.ops"]
 	ops := r.Match.Ops
@@ -100,7 +100,7 @@ func (v *validator) uses(r *Rule, key string) {
 	}
 }
 
-// touches warns of a step that settles what a strategy is there for, or that meets the stamp.
+// touches warns of a step that sets a value for which there is a strategy, and of one that works on the stamp.
 func (v *validator) touches(r *Rule, s *Step, key, at string) {
 	if r.Base.Stamp != "" && (atField(s.Path, r.Base.Stamp) || s.Op.takesFrom() && atField(s.From, r.Base.Stamp)) {
 		v.warn(at, "it works on the field of base.stamp, %s, which is removed from documents before steps run", r.Base.Stamp)
@@ -122,7 +122,7 @@ func (v *validator) touches(r *Rule, s *Step, key, at string) {
 	}
 }
 
-// settles reports whether the step leaves the same at its path, whatever was there.
+// settles reports whether the step makes the value at its path the same in every write, whatever was there before.
 func (s *Step) settles() bool {
 	if s.When != "" || checkPointer(s.Path) != nil || strings.HasSuffix(s.Path, "/-") {
 		return false
@@ -145,7 +145,7 @@ func atField(path, field string) bool {
 	return path == "/"+field || strings.HasPrefix(path, "/"+field+"/")
 }
 
-// within reports whether a path is at another, or below it; a star above stands for each name.
+// within reports whether a path is the path above, or goes on below it. A star of above stands for each name.
 func within(path, above []string) bool {
 	for i, token := range above {
 		if i == len(path) || token != "*" && token != path[i] {

@@ -30,7 +30,7 @@ func (v *validator) rules() {
 	}
 }
 
-// rulePlace names a rule in a message about another.
+// rulePlace names the rule at key, in a message about the rule at beside. It names the file only if the two stand in different files.
 func (v *validator) rulePlace(key, beside string) string {
 	if v.cfg.at[key].file == v.cfg.at[beside].file {
 		return localKey(key)
@@ -73,10 +73,10 @@ func (v *validator) rule(r *Rule, key string) {
 	}
 }
 
-// modeRank is how much a mode does.
+// modeRank orders the modes by how much they do.
 func modeRank(m Mode) int { return slices.Index([]Mode{ModeOff, ModeObserve, ModeGuard}, m) }
 
-// regular finds what patterns don't have, and regular expressions do.
+// regular finds signs that regular expressions have, and index names and patterns don't.
 var regular = regexp.MustCompile(`[][()^$+]|[-_]\.\*`)
 
 func (v *validator) match(m *Match, key string) {
@@ -196,13 +196,13 @@ func (v *validator) writeID(r *Rule, key string) {
 	}
 }
 
-// isMetadata reports whether a name is that of one of the engine's own fields. A stamp may have it, because it is never stored.
+// isMetadata reports whether a name is one of the engine's own fields. A stamp may have such a name, because it is never stored.
 func isMetadata(name string) bool {
 	return slices.Contains([]string{"_id", "_index", "_source", "_routing", "_seq_no", "_version", "_type", "_primary_term", "_field_names",
 		"_ignored"}, name)
 }
 
-// isRefused says what is wrong with such a name.
+// isRefused ends the message about such a name.
 const isRefused = "is a metadata field: the engine refuses documents that have one"
 
 // badField reports whether a name can't be that of a field at the top of documents.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// step checks which keys an operation has, and its pointers. Whether its value fits is for whoever carries it out.
+// step checks whether the keys fit the operation, and the pointers. The package that compiles steps checks the values.
 func (v *validator) step(s *Step, key string) {
 	has := func(k string) bool { _, ok := v.cfg.at[key+"."+k]; return ok }
 	if s.Op == "" {
@@ -55,7 +55,7 @@ func (v *validator) operands(s *Step, key string) {
 	}
 }
 
-// refusal checks the keys of refuse, which others don't have.
+// refusal checks the keys of refuse, and that no other operation has its message.
 func (v *validator) refusal(s *Step, key string) {
 	_, when := v.cfg.at[key+".when"]
 	_, path := v.cfg.at[key+".path"]
@@ -76,7 +76,7 @@ func (v *validator) refusal(s *Step, key string) {
 	}
 }
 
-// target checks that the engine takes documents with a value at the path of a step.
+// target checks that the engine takes documents in which the step has put a value at its path.
 func (v *validator) target(s *Step, key string) {
 	if above, found := strings.CutSuffix(s.Path, "/-"); found && (s.Op == ActionAppend || s.Op == ActionUnion) {
 		v.warn(key, "%q is a new element of the list, and %s makes a list in it; to put the value into the list write %q", s.Path, s.Op, above)
@@ -96,8 +96,8 @@ func (v *validator) pointer(key, p string) {
 // dotted is the path of a field, as the engine writes it in queries and mappings.
 var dotted = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$`)
 
-// unlikely warns of a path that ends with a slash, as paths of folders do: it names a key that hardly any document has. So does one with a
-// dot, as the engine writes the paths of fields.
+// unlikely warns of paths that hardly any document has. One that ends with a slash, as paths of folders do, names an empty key. One with a
+// dot, as the engine writes the paths of fields, names a key with a dot in it.
 func (v *validator) unlikely(key, p string) {
 	if above, found := strings.CutSuffix(p, "/"); found && above != "" {
 		v.warn(key, "%q names the key \"\" below %s; did you mean %q?", p, above, above)
@@ -113,7 +113,7 @@ func (v *validator) unlikely(key, p string) {
 // compared is a part of the request that a condition compares with a text.
 var compared = regexp.MustCompile(`request\.(op|method)\s*==\s*(?:"([^"]*)"|'([^']*)')`)
 
-// neverHolds warns of a comparison with what requests never have.
+// neverHolds warns of a condition that compares a part of the request with a text that this part never is.
 func (v *validator) neverHolds(s *Step, key string) {
 	for _, m := range compared.FindAllStringSubmatch(s.When, -1) {
 		can := Op("").choices()
