@@ -180,7 +180,7 @@ type aliasAction struct {
 	indices, names []string
 	set            *alias
 	dropIndex      bool
-	must           bool
+	must           bool // removing none is an error
 }
 
 func (c *call) updateAliases() *Error {
@@ -226,7 +226,7 @@ func (c *call) updateAliases() *Error {
 func (c *call) changeAliases(actions []aliasAction) *Error {
 	resolved := make([][]*index, len(actions))
 	for i, a := range actions {
-		found, err := c.resolve(strings.Join(a.indices, ","), expand{empty: false, noAlias: true})
+		found, err := c.resolve(strings.Join(a.indices, ","), expand{noAlias: true})
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,11 @@ import (
 
 // bulkItem is one action of a bulk request.
 type bulkItem struct {
-	verb      string
+	verb      string // as the answer names the action
 	index     string
 	needAlias bool
 	pipeline  string
-	u         update // for the other actions, only update.write counts
+	u         update // the action; if it is no update, only u.write counts
 }
 
 func (c *call) bulk() *Error {

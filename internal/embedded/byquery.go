@@ -8,11 +8,11 @@ type byQuery struct {
 	failure                   *Error
 }
 
-func (c *call) deleteByQuery() *Error { return c.byQuery(actDelete, "deleted") }
+func (c *call) deleteByQuery() *Error { return c.byQuery(actDelete) }
 
-func (c *call) updateByQuery() *Error { return c.byQuery(actIndex, "updated") }
+func (c *call) updateByQuery() *Error { return c.byQuery(actIndex) }
 
-func (c *call) byQuery(act action, word string) *Error {
+func (c *call) byQuery(act action) *Error {
 	start := c.clock()
 	s := search{query: matchAll}
 	limit, proceed := int64(-1), c.params.get("conflicts") == "proceed"
@@ -57,7 +57,7 @@ func (c *call) byQuery(act action, word string) *Error {
 		hits = hits[:limit]
 	}
 	done := c.writeHits(hits, act, proceed)
-	c.appendByQuery(done, word, c.clock().Sub(start).Milliseconds())
+	c.appendByQuery(done, act, c.clock().Sub(start).Milliseconds())
 	return nil
 }
 
@@ -83,12 +83,12 @@ func (c *call) writeHits(hits []*hit, act action, proceed bool) byQuery {
 	return done
 }
 
-func (c *call) appendByQuery(d byQuery, word string, took int64) {
+func (c *call) appendByQuery(d byQuery, act action, took int64) {
 	dst := fmt.Appendf(c.out, `{"took":%d,"timed_out":false,"total":%d,`, took, d.total)
-	if word == "updated" {
-		dst = fmt.Appendf(dst, `"updated":%d,"deleted":0`, d.changed)
-	} else {
+	if act == actDelete {
 		dst = fmt.Appendf(dst, `"deleted":%d`, d.changed)
+	} else {
+		dst = fmt.Appendf(dst, `"updated":%d,"deleted":0`, d.changed)
 	}
 	dst = fmt.Appendf(dst, `,"batches":%d,"version_conflicts":%d,"noops":0,"retries":{"bulk":0,"search":0},"throttled_millis":0,`+
 		`"requests_per_second":-1.0,"throttled_until_millis":0,"failures":[`, (d.total+999)/1000, d.conflicts)

@@ -136,7 +136,7 @@ func (c *call) catIndices() *Error {
 }
 
 func (c *call) catCell(x *index, column string) string {
-	live, _ := x.shard.stats()
+	live := x.shard.count()
 	c.mu.RLock()
 	replicas := x.replicas
 	c.mu.RUnlock()

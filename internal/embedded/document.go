@@ -66,8 +66,8 @@ type checker struct {
 	src      []byte
 	id       string
 	learning bool
-	unknown  bool // a field was met that has to be added
-	known    int  // fields that the mapping had before
+	unknown  bool // the document has a field that must be added to the mapping
+	known    int  // how many fields the mapping had before
 }
 
 // at returns where a value stands in its source, as [line:column].
@@ -136,7 +136,8 @@ func (c *checker) member(parent *field, name string, n *node, path string) *Erro
 	return c.value(f, n, path+name)
 }
 
-// field returns the field of a member. If the mapping doesn't have it, it gets the type of typ, or is nil if the mapping ignores it.
+// field returns the mapping's field for a member. A field that the mapping doesn't have is added with the type that typ returns, or is nil
+// if the mapping ignores such members.
 func (c *checker) field(parent *field, name string, typ func() string, n *node, path string) (*field, *Error) {
 	if f := parent.find(name); f != nil {
 		return f, nil

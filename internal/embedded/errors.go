@@ -14,13 +14,13 @@ type Error struct {
 	// Plain errors have no root cause: `{"error":"reason","status":400}`.
 	Plain bool
 
-	index    *index // the index where it happened, for index_uuid, shard and index; nil: there is none
-	name     string // a name without an index; its index_uuid is "_na_"
+	index    *index // the index in which the error happened, for index_uuid, shard and index; nil: there is none
+	name     string // a name that no index has; its index_uuid is "_na_"
 	resource string // resource.type; resource.id is name
 	cause    *Error // caused_by
 	root     *Error // root_cause, if it isn't the error itself
 	noStatus bool
-	shard    bool     // it happened in the index's shard
+	shard    bool     // the error happened in the index's shard
 	messages []string // the messages of a validation
 	failed   *index   // the index whose shard failed in a search
 }
@@ -54,7 +54,7 @@ func (e *Error) appendFull(dst []byte) []byte {
 	return append(e.appendCause(e.appendFields(dst)), '}')
 }
 
-// appendItem appends the error as it stands inside the items of _bulk and _mget: without a root cause of its own.
+// appendItem appends the error as the items of _bulk and the failures of by-query have it: without a root cause.
 func (e *Error) appendItem(dst []byte) []byte {
 	return append(e.appendCause(e.appendFields(append(dst, '{'))), '}')
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// index is one index. Its name and uuid never change; its metadata is guarded by the engine's lock, its documents by the
-// shard's.
+// index is one index. Its name, uuid and created never change. The engine's lock guards settings and replicas, mapMu the mapping, and the
+// shard's lock the documents.
 type index struct {
 	name, uuid string
 	created    int64 // ms since 1970

@@ -112,7 +112,7 @@ func parseJSON(src []byte) (n *node, rest []byte, err error) {
 	err = t.Parse(src, limits)
 	var syntax *tree.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset < len(src) && t.Parse(src[:syntax.Offset], limits) == nil {
-		rest, err = src[syntax.Offset:], nil // there is a whole value before the mistake, so the mistake is what follows the value
+		rest, err = src[syntax.Offset:], nil // the value before the mistake is whole: the mistake is only that something follows it
 	}
 	if err != nil {
 		return nil, nil, syntaxErrorOf(src, err)

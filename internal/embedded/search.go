@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -136,7 +137,7 @@ func (c *call) searchParams(s *search) *Error {
 func (s *search) track(v string) *Error {
 	switch v {
 	case "true", "":
-		s.total = int64(^uint64(0) >> 1)
+		s.total = math.MaxInt64
 	case "false":
 		s.total = -1
 	default:
@@ -176,7 +177,7 @@ func (c *call) searchBody(s *search) *Error {
 			s.sort, err = parseSort(kid)
 		case "_source":
 			s.filter, withSource = filterOf(kid), true
-		case "version": // the query is stronger
+		case "version": // the parameter of that name comes before the body
 			s.version = c.flag(kid.name, kid.isTrue())
 		case "seq_no_primary_term":
 			s.seqNo = c.flag(kid.name, kid.isTrue())

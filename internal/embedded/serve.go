@@ -24,7 +24,7 @@ type door struct {
 	mu        sync.Mutex
 	server    *fasthttp.Server
 	listeners []net.Listener
-	silent    map[net.Conn]struct{} // connections that no byte of a request has come on
+	silent    map[net.Conn]struct{} // connections on which no byte of a request has come yet
 	closed    bool
 }
 
@@ -94,7 +94,7 @@ func (l listener) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	door  *door
-	heard bool
+	heard bool // bytes of a request have come, or the client has gone
 }
 
 func (c *conn) Read(p []byte) (int, error) {
@@ -123,7 +123,7 @@ func (e *Engine) start() *fasthttp.Server {
 			IdleTimeout:           10 * time.Minute,
 			CloseOnShutdown:       true,
 			ErrorHandler:          refuseRequest,
-			Logger:                silent{}, // a client that sends nonsense gets an answer; there is nothing to log
+			Logger:                noLog{}, // a client that sends nonsense gets an answer; there is nothing to log
 		}
 	}
 	return e.door.server
@@ -143,9 +143,10 @@ func refuseRequest(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetBody(e.appendJSON(nil))
 }
 
-type silent struct{}
+// noLog is a logger that writes nothing.
+type noLog struct{}
 
-func (silent) Printf(string, ...any) {}
+func (noLog) Printf(string, ...any) {}
 
 // gzipWanted reports whether an Accept-Encoding takes gzip.
 func gzipWanted(accept []byte) bool {
@@ -169,8 +170,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// handle turns fasthttp's request into ours. Bytes of ctx are reused after it returns, so that the body is copied: the
-// engine keeps it.
+// handle answers one of fasthttp's requests. fasthttp uses the bytes of ctx again after that, and the engine may keep a body as a document.
+// So the body is copied.
 func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
 	body, err := coding.Decode(ctx.Request.Body(), ctx.Request.Header.ContentEncoding(), maxBody)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // mediaType is a Content-Type or an Accept as far as the engine understands it.
 type mediaType struct {
 	format  string // json, yaml, cbor or smile; "" if the type isn't known
-	version string // of compatible-with
+	version string // the release that compatible-with names
 }
 
 // formats are those of the media types that the engine knows.
@@ -57,7 +57,7 @@ func (c *call) media() *Error {
 	return nil
 }
 
-// versions applies the engine's rules for compatible-with: a release that it knows, and the same on both sides.
+// versions applies the engine's rules for compatible-with: the engine must know the release, and both headers must name the same one.
 func (c *call) versions(accept, content mediaType, hasBody bool) *Error {
 	bad := func(reason string) *Error {
 		e := badRequest("media_type_header_exception", "Invalid media-type value on headers [Accept, Content-Type]")

@@ -1,12 +1,13 @@
 package embedded
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
 
-// graveTime is how long a deleted document's version is remembered (the engines' index.gc_deletes).
+// graveTime is how long a shard remembers a deleted document's version (the engines' index.gc_deletes).
 const graveTime = time.Minute
 
 // unassigned is the sequence number of a write without a guard. No document can have it.
@@ -28,8 +29,8 @@ type shard struct {
 	mu    sync.RWMutex
 	docs  map[string]*revision
 	live  int
-	next  int64 // the next sequence number
-	dead  []grave
+	next  int64   // the next sequence number
+	dead  []grave // the graves in docs, the oldest first
 	clock func() time.Time
 }
 
@@ -107,14 +108,15 @@ func (s *shard) all() []*revision {
 		}
 	}
 	s.mu.RUnlock()
-	sort.Slice(out, func(i, j int) bool { return out[i].seqNo < out[j].seqNo })
+	slices.SortFunc(out, func(a, b *revision) int { return cmp.Compare(a.seqNo, b.seqNo) })
 	return out
 }
 
-func (s *shard) stats() (live int, maxSeqNo int64) {
+// count is the number of documents.
+func (s *shard) count() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.live, s.next - 1
+	return s.live
 }
 
 // apply carries out a write, or returns the conflict that forbids it. x is for the error only.

@@ -16,7 +16,7 @@ type update struct {
 	docAsUpsert bool
 	always      bool // detect_noop: false
 	retries     int64
-	answer      bool // the document is wanted back
+	answer      bool // the answer has the document after the update
 	filter      *sourceFilter
 }
 
