@@ -172,10 +172,10 @@ func (c *call) getSettings() *Error {
 	})
 }
 
-// appendSettings appends the settings that were given, and those that the engine adds. The caller holds the engine's lock.
+// appendSettings appends the settings that were given, and those that the engine adds.
 func (x *index) appendSettings(dst []byte, flat bool) []byte {
-	all := slices.Clone(x.settings)
-	for _, name := range []string{"index.number_of_shards", "index.number_of_replicas"} {
+	all := slices.Clone(*x.settings.Load())
+	for _, name := range []string{"index.number_of_shards", numberOfReplicas} {
 		if _, given := all.get(name); !given {
 			all.set(name, "1")
 		}
@@ -238,12 +238,12 @@ func (c *call) putSettings() *Error {
 		if err := given.unknown(); err != nil {
 			return err
 		}
-		next := slices.Clone(x.settings)
+		next := slices.Clone(*x.settings.Load())
 		next.read(n, "")
-		if err := x.adopt(next); err != nil {
+		if err := next.check(); err != nil {
 			return err
 		}
-		x.settings = next
+		x.settings.Store(&next)
 	}
 	return c.acknowledge()
 }
@@ -255,11 +255,9 @@ func (c *call) refreshIndex() *Error {
 		return err
 	}
 	total := 0
-	c.mu.RLock()
 	for _, x := range found {
-		total += 1 + x.replicas
+		total += 1 + x.replicas()
 	}
-	c.mu.RUnlock()
 	c.out = fmt.Appendf(c.out, `{"_shards":{"total":%d,"successful":%d,"failed":0}}`, total, len(found))
 	return nil
 }

@@ -30,14 +30,12 @@ func (c *call) health() *Error {
 		return err
 	}
 	status, unassigned := "green", 0
-	c.mu.RLock()
 	for _, x := range found {
-		unassigned += x.replicas
-		if x.replicas > 0 {
-			status = "yellow"
-		}
+		unassigned += x.replicas()
 	}
-	c.mu.RUnlock()
+	if unassigned > 0 {
+		status = "yellow"
+	}
 	n := len(found)
 	percent := 100.0
 	if n > 0 {
@@ -111,7 +109,7 @@ func (c *call) catIndices() *Error {
 	for _, x := range found {
 		row := make([]string, len(columns))
 		for i, name := range columns {
-			row[i] = c.catCell(x, name)
+			row[i] = x.catCell(name)
 		}
 		rows = append(rows, row)
 	}
@@ -135,14 +133,11 @@ func (c *call) catIndices() *Error {
 	return c.bad
 }
 
-func (c *call) catCell(x *index, column string) string {
-	live := x.shard.count()
-	c.mu.RLock()
-	replicas := x.replicas
-	c.mu.RUnlock()
+// catCell is what _cat/indices shows of an index in a column.
+func (x *index) catCell(column string) string {
 	switch column {
 	case "health":
-		if replicas > 0 {
+		if x.replicas() > 0 {
 			return "yellow"
 		}
 		return "green"
@@ -155,9 +150,9 @@ func (c *call) catCell(x *index, column string) string {
 	case "pri", "p":
 		return "1"
 	case "rep", "r":
-		return strconv.Itoa(replicas)
+		return strconv.Itoa(x.replicas())
 	case "docs.count", "dc", "docsCount":
-		return strconv.Itoa(live)
+		return strconv.Itoa(x.shard.count())
 	case "docs.deleted":
 		return "0"
 	}

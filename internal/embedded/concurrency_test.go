@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,35 @@ func TestIndicesComeAndGoUnderWriters(t *testing.T) {
 			ask(t, e, "GET", "/c", "")
 		}
 	})
+}
+
+// TestSettingsMayChangeUnderWriters has something to find with -race: writes and searches read the settings.
+func TestSettingsMayChangeUnderWriters(t *testing.T) {
+	e := New(Options{})
+	ask(t, e, "PUT", "/c", "")
+	together(func(worker int) {
+		for n := range 50 {
+			switch worker % 3 {
+			case 0:
+				ask(t, e, "PUT", "/c/_settings", `{"number_of_replicas":`+strconv.Itoa(n%3)+`,"max_result_window":`+strconv.Itoa(100+n)+`}`)
+			case 1:
+				ask(t, e, "PUT", "/c/_doc/1", `{"n":1}`)
+			default:
+				ask(t, e, "GET", "/c/_search", "")
+			}
+		}
+	})
+}
+
+func TestRefusedSettingsChangeNothing(t *testing.T) {
+	e := New(Options{})
+	ask(t, e, "PUT", "/c", `{"settings":{"number_of_replicas":0}}`)
+	if status, body := ask(t, e, "PUT", "/c/_settings", `{"blocks.write":true}`); status != 400 {
+		t.Fatal(status, body)
+	}
+	if _, body := ask(t, e, "GET", "/_cluster/health", ""); gjson.Get(body, "status").String() != "green" {
+		t.Error(body)
+	}
 }
 
 func TestADeletedVersionIsForgottenAfterAMinute(t *testing.T) {

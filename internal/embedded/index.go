@@ -7,15 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// index is one index. Its name, uuid and created never change. The engine's lock guards settings and replicas, mapMu the mapping, and the
-// shard's lock the documents.
+// index is one index. Its name, uuid and created never change. mapMu guards the mapping, and the shard's lock the documents.
 type index struct {
 	name, uuid string
-	created    int64 // ms since 1970
-	settings   settings
-	replicas   int
+	created    int64                    // ms since 1970
+	settings   atomic.Pointer[settings] // never nil; a change replaces it, because others may read it
 	shard      shard
 
 	mapMu   sync.RWMutex
@@ -72,22 +71,31 @@ func (e *Engine) newIndex(name string, s settings, m *mapping) (*index, *Error) 
 	if m == nil {
 		m = &mapping{root: field{typ: "object"}}
 	}
-	x := &index{name: name, uuid: newUUID(), created: e.clock().UnixMilli(), settings: s, mapping: m}
+	x := &index{name: name, uuid: newUUID(), created: e.clock().UnixMilli(), mapping: m}
+	x.settings.Store(&s)
 	x.shard.clock = e.clock
-	return x, x.adopt(s)
+	return x, s.check()
 }
 
-// adopt applies the settings that this engine knows, and refuses those that it would otherwise ignore silently.
-func (x *index) adopt(s settings) *Error {
-	x.replicas = 1
+// replicas is how many copies of its shard the index would have in a cluster. The engines' default is one.
+func (x *index) replicas() int {
+	if text, given := x.settings.Load().get(numberOfReplicas); given {
+		n, _ := strconv.Atoi(text) // check has refused what is no number
+		return n
+	}
+	return 1
+}
+
+const numberOfReplicas = "index.number_of_replicas"
+
+// check refuses wrong settings, and those that this engine would otherwise ignore silently.
+func (s settings) check() *Error {
 	for _, p := range s {
 		switch {
-		case p.Name == "index.number_of_replicas":
-			n, err := strconv.Atoi(p.Value)
-			if err != nil || n < 0 {
+		case p.Name == numberOfReplicas:
+			if n, err := strconv.Atoi(p.Value); err != nil || n < 0 {
 				return illegalArgument("Failed to parse value [%s] for setting [index.number_of_replicas] must be >= 0", p.Value)
 			}
-			x.replicas = n
 		case p.Name == "index.default_pipeline" || p.Name == "index.final_pipeline":
 			if p.Value != "_none" {
 				return unsupported("ingest pipelines")
@@ -102,7 +110,7 @@ func (x *index) adopt(s settings) *Error {
 
 // hidden reports whether wildcards leave the index out.
 func (x *index) hidden() bool {
-	v, _ := x.settings.get("index.hidden")
+	v, _ := x.settings.Load().get("index.hidden")
 	return v == "true"
 }
 

@@ -80,7 +80,7 @@ func (c *call) collect(s *search) ([]*index, []*hit, *Error) {
 	}
 	for _, x := range indices {
 		limit := int64(maxWindow)
-		if v, ok := x.settings.get("index.max_result_window"); ok {
+		if v, ok := x.settings.Load().get("index.max_result_window"); ok {
 			limit, _ = strconv.ParseInt(v, 10, 64)
 		}
 		if s.from+s.size > limit {

@@ -272,7 +272,7 @@ func appendResult(dst []byte, x *index, r *revision, result string, refreshed bo
 	if refreshed {
 		dst = append(dst, `,"forced_refresh":true`...)
 	}
-	dst = fmt.Appendf(dst, `,"_shards":{"total":%d,"successful":1,"failed":0}`, 1+x.replicas)
+	dst = fmt.Appendf(dst, `,"_shards":{"total":%d,"successful":1,"failed":0}`, 1+x.replicas())
 	return appendSeqNo(dst, r)
 }
 
