@@ -11,8 +11,8 @@ import (
 )
 
 // Commit ends the reservation after an acknowledged write. The reserved base is used up, and the session has seen the body that it sent.
-// In an inferred session a write without a base leaves nothing, unless it has made the document: the session's next write is stored as it
-// is, too.
+// A write without a base leaves no view in an inferred session, unless it has created the document. So the session's next write has no base
+// either, and is stored as it was sent.
 func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
 
 // Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
@@ -42,7 +42,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	case !a.Created:
 		ix.WroteBlindly(c.key.Session, maphash.Comparable(c.store.seed, c.key.Ref), now)
 	case a.Sent != nil && !ix.IsBlind(c.key.Session, now) && ix.KeepsBodies(now):
-		c.leavesBase = true // the client has what it sent in hand
+		c.leavesBase = true // the client holds the document that it sent
 	}
 	unanswered, renewed := c.settle(&a, deleted, ix, now)
 	if unanswered != nil {
@@ -54,8 +54,9 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 	}
 }
 
-// passedBy is for a write that went without the entry's view, as one of a blind writer does, and left these numbers. A view that is older
-// is no base any more: from there, the change of this write would count twice. e may be nil.
+// passedBy is called after a write that didn't take the entry's view as its base, such as a blind writer's, and left these numbers. It
+// drops a view that is older: if the session's next write had this view as its base, it would count this write's change twice. e may be
+// nil.
 func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	if e == nil || !e.View.Set || e.View.Numbers == left || viewcache.Newer(e.View.Numbers, left) {
 		return
@@ -66,9 +67,10 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	sh.emptied(e, was)
 }
 
-// saw makes v, which the write has left, the session's view, and returns it. In a named session, what the client has in hand stays if it
-// had given the write up before the answer came. That is so if it has read and written since the write came, or has written something
-// newer. If the write was under way for longer than views are kept, that may have been forgotten, and the client counts as one that has.
+// saw makes v, the view that the write has left, the session's view, and returns it. The exception is a client of a named session that had
+// given the write up before the answer came: its session keeps the view that it has. A client counts as such a one if it has read and
+// written since the write came, or has written a newer revision. If the write was under way for longer than views are kept, optimist may
+// have forgotten that, and takes it for such a client, too.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	wroteNewer := e.View.Set && viewcache.Newer(e.View.Numbers, v.Numbers)
 	forgotten := v.At-c.came >= int64(c.store.o.MaxAge)
@@ -80,8 +82,8 @@ func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sen
 	return e.View
 }
 
-// settle makes the revision that an acknowledged write left the session's view. unanswered is the write if its client may repeat it,
-// as the client has no answer yet. renewed says that the index turned out to be another than the one that was known.
+// settle makes the revision that an acknowledged write left the session's view. unanswered is the write, if its client may still repeat it
+// because it has no answer yet. renewed says that somebody has made the index anew, as the numbers of the answer show.
 func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	var stored, sent []byte
 	if c.leavesBase {
@@ -92,7 +94,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
 	e := sh.Again(c.entry, k, gone, now)
-	if e != nil { // a lost base, too, serves one write only
+	if e != nil { // a lost base, as any other, serves one write only
 		e.Lost = ReasonNone
 	} else {
 		sh.Unlose(k)
@@ -107,13 +109,13 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 		return nil, renewed
 	}
 	waited := sh.endPending(c)
-	waited.Unfollow() // Acknowledge, below, undoes this if it is known what the write left
+	waited.Unfollow() // Acknowledge, below, takes this back if optimist knows which revision the write left
 	switch {
 	case c.since < gone:
 		sh.Lose(k, c.network, ReasonIndex)
 		return nil, renewed
 	case !deleted && !a.Stored.Known():
-		if e = sh.Get(k, gone, now); e != nil { // with the older view as a base, the change of this write would count twice
+		if e = sh.Get(k, gone, now); e != nil { // from the older view as a base, the next write would count this write's change twice
 			sh.outdate(e)
 			sh.note(e)
 		}
@@ -132,9 +134,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	if !deleted {
 		e.Spend(&c.View)
 	}
-	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
-	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
-	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
+	v := c.viewOf(a, deleted, now)
 	left := sh.saw(c, e, v, stored, sent)
 	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
@@ -143,6 +143,14 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	}
 	sh.Settled(e)
 	return unanswered, renewed
+}
+
+// viewOf is the view of the revision that the acknowledged write left.
+func (c *claim) viewOf(a *Ack, deleted bool, now int64) viewcache.View {
+	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
+	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
+	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
+	return v
 }
 
 // Release ends the reservation after a write that failed. The reserved base is given back, and is as old as before. In a named session a
@@ -155,7 +163,7 @@ func (b *Base) Release() {
 	if !c.leavesBase {
 		return
 	}
-	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim is in another series, or in none
+	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim belongs to another series, or to none
 	s, now := c.store, c.store.clock()
 	ix, sh := s.find(c.key.Ref.Index, c.key.Session.Credentials(), now), c.sh
 	sh.mu.Lock()
