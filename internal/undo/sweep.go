@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/es"
 	"optimist/internal/obs"
@@ -215,6 +216,7 @@ func (s *Store) cleanMembers(ctx context.Context, h *head) error {
 	return s.deleteAll(ctx, h.lists())
 }
 
+// deleteAll deletes records. It returns an error if the engine has refused to delete one of them: that one is still there.
 func (s *Store) deleteAll(ctx context.Context, ids []string) error {
 	var b bytes.Buffer
 	for _, id := range ids {
@@ -223,8 +225,15 @@ func (s *Store) deleteAll(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false); err != nil || a.Status != http.StatusOK {
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false)
+	if err != nil || a.Status != http.StatusOK {
 		return s.own.ErrorOf(a, err)
+	}
+	for item := range es.Elements(a.Body, "items") {
+		did := gjson.GetBytes(item, "delete")
+		if status := int(did.Get("status").Int()); status != http.StatusOK && status != http.StatusNotFound {
+			return s.own.Failure(es.Answer{Status: status, Body: []byte(did.Raw)})
+		}
 	}
 	return nil
 }

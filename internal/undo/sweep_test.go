@@ -1,9 +1,11 @@
 package undo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"optimist/internal/doc"
 	"optimist/internal/enginetest"
 	"optimist/internal/undo"
+	"optimist/internal/upstream"
 	"optimist/rewrite/merge"
 )
 
@@ -88,6 +91,35 @@ func TestAllOldJournalsAreCleanedAtOnce(t *testing.T) {
 	}
 	if want := []int{0, locks, locks, 0}; !slices.Equal(cleaned, want) {
 		t.Errorf("cleaned %v; want %v", cleaned, want)
+	}
+}
+
+// TestAPageThatTheEngineDoesntDeleteIsCleanedLater: the bulk's answer is a 200, although the engine was too busy for its item. The head must
+// not say that the pages are gone, else the page's documents would stay for ever.
+func TestAPageThatTheEngineDoesntDeleteIsCleanedLater(t *testing.T) {
+	e, now := enginetest.New(), time.Unix(1e9, 0)
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return now }})
+	many(t, s, 1)
+	if _, err := s.Commit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	e.Ask(t, "POST", "/undo/_refresh", "")
+	now = now.Add(time.Hour)
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if bytes.HasPrefix(r.Target, []byte("/undo/_bulk")) {
+			return enginetest.Response(http.StatusOK, `{"errors":true,"items":[{"delete":{"status":429,"error":{"type":"es_rejected_execution_exception"}}}]}`), nil
+		}
+		return nil, nil
+	}
+	if n, err := s.Clean(t.Context()); n != 0 || err == nil {
+		t.Errorf("cleaned %d, %v", n, err)
+	}
+	e.Before = nil
+	if n, err := s.Clean(t.Context()); n != 1 || err != nil {
+		t.Errorf("cleaned %d, %v", n, err)
+	}
+	if status, _ := e.Ask(t, "GET", "/undo/_doc/page-1-1", ""); status != http.StatusNotFound {
+		t.Errorf("the page: %d", status)
 	}
 }
 
