@@ -49,8 +49,9 @@ const (
 	// UseGuard is for a base that guards the write, and must not be merged. Either an earlier write with this base has an unknown outcome, and
 	// this write may repeat it: see Base.Doubt. Or the client has changed documents since, and nobody knows which: see Store.ChangedUnknown.
 	UseGuard
-	// UseUnclear is UseGuard for a base after which an answer may have shown the client another document: see Store.ReadUnnumbered. If that
-	// was an older revision, and the write takes back what is newer, the older one is the guard: the engine then refuses the write.
+	// UseUnclear is UseGuard for a base after which an answer may have shown the client another revision: see Store.ReadUnnumbered. If that
+	// revision is older than the base, and the write takes back what came in between, the older revision is the guard. The engine then refuses
+	// the write.
 	UseUnclear
 )
 
@@ -62,14 +63,14 @@ type Base struct {
 	Reason Reason // why it is lost, or none
 	// Ambiguous says that there was more than one distinct candidate.
 	Ambiguous bool
-	// Guessed says that the client hasn't named the revision, and that the session is inferred. Another client of the session may have read
-	// the revision, and this client something else that isn't known any more.
+	// Guessed says that the client hasn't named the revision, and that the session is inferred. Then another client of the session may have
+	// read this revision, and this client another one that optimist has forgotten.
 	Guessed bool
 	Use     Use
 	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
-	// AnswerNumbers are for a view. They are the numbers in the answer to the write that left the view. They differ from Numbers if
-	// something else was stored than the client sent. Zero: they aren't known, or the base is no view.
+	// AnswerNumbers are the numbers in the answer to the write that left a view. They differ from Numbers if the engine stores something else
+	// than the client sent. Zero: they aren't known, or the base is no view.
 	AnswerNumbers doc.Numbers
 	Version       int64 // the revision's _version; 0: not known
 	// View is what the client saw: the document that it read, or, after a write, that it sent. nil: not known.
@@ -94,8 +95,8 @@ func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }
 // SeenAfter reports whether the client has seen the base after the other one.
 func (b *Base) SeenAfter(other *Base) bool { return b.claim.At > other.claim.At }
 
-// Become makes b's content what the client saw of another document, in the place of which it writes b's. b has no numbers then. What b
-// reserves stays reserved.
+// Become gives b the content of o, which is of another document. The client writes its document in the place of that one. b has no numbers
+// afterwards. The base that b reserves stays reserved.
 func (b *Base) Become(o *Base) {
 	claim, joined := b.claim, b.joined
 	*b = Base{Kind: o.Kind, View: o.View, Ambiguous: o.Ambiguous, Guessed: o.Guessed, claim: claim, joined: joined}
@@ -106,11 +107,12 @@ type Ack struct {
 	// Stored is the revision that the write left: the numbers in the engine's answer, and the bytes that the engine holds there. The bytes
 	// are nil if they aren't known, behind an ingest pipeline for example.
 	Stored doc.Revision
-	// Sent is what the client sent. Of the stored revision, this is what the client knows.
+	// Sent is what the client sent. It is all that the client knows of the stored revision.
 	Sent []byte
 	// AnswerNumbers are the numbers in the answer to the client, if they aren't Stored's. TakeAt knows the view by both.
 	AnswerNumbers doc.Numbers
-	// Copy is the copy that the answer hands out. It stands for what was sent, and TakeCopy finds that by it. Without a Token there is none.
+	// Copy is the copy that the answer hands out. It stands for the sent document: TakeCopy finds the document by the copy. Without a Token
+	// the answer hands out none.
 	Copy Copy
 	// StoredDiffers says that another document was stored than the sent one.
 	StoredDiffers bool
@@ -141,8 +143,8 @@ type forEngine struct {
 	viewcache.Sight
 	read bool // it is an outstanding read
 
-	series *Series // that learns what the engine has made of the part; nil: it is alone
-	made   []byte  // what the part makes of the base; nil: not known
+	series *Series // the part's series, which learns what the engine has made of the document; nil: the part is in no series
+	made   []byte  // the base with the part merged in; nil: not known
 }
 
 // Unanswered is an acknowledged write whose client has no answer yet. The zero value is none.

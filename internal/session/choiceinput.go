@@ -31,7 +31,7 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	if t.after != nil {
 		k = t.after.choiceInput()
 		if t.Repeat == choice.SameSent {
-			t.Repeat = choice.NoRepeat // another write of the series may have sent the same
+			t.Repeat = choice.NoRepeat // an earlier write of the same series may have sent the same bytes
 		}
 	}
 	if t.inDoubt != nil {
@@ -41,9 +41,9 @@ func (t *selection) choiceInput(e *viewcache.Entry, f *repeat.Pending) (k choice
 	return k
 }
 
-// mayBePast reports whether the base may be in the history. While nothing shows that several clients are at work, it isn't there if
-// somebody has read and not written yet: a client that is alone writes from what it has read, and may take out what it has put in. Nor
-// is it there for a part, or if the write sets the document back to what it was, as a client that is alone does.
+// mayBePast reports whether the base may be in the history. It may be if something shows that several clients are at work. A client that is
+// alone writes from its last read, and may take out what it has put in. So without such a sign the base isn't in the history in three
+// cases: a read is outstanding, the write is a part, or the write sets the document back to what it was.
 func (t *selection) mayBePast(e *viewcache.Entry) bool {
 	setsBack := func(p viewcache.Past) bool {
 		seen := p.SentBody.Bytes()

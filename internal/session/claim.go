@@ -14,15 +14,15 @@ type claim struct {
 	sh      *shard // of key
 	key     viewcache.Key
 	entry   *viewcache.Entry // of key, when the base was taken; nil: there was none
-	network identity.Network // where the write comes from
+	network identity.Network // of the client that writes
 	since   Epoch
 
 	arrived uint64 // the shard's order when the write came, before it waited for its base
-	came    int64  // the time at that moment
+	came    int64  // the time when the write came
 	takenAt uint64 // the shard's order when the base was taken
 
-	// took is where the base comes from; TakeNothing also stands for a recollection. Only TakeRead and TakeView reserve something. TakeSent
-	// says that the write repeats one that was acknowledged. TakePast also stands for a view that another write has taken.
+	// took says where the base comes from. Only TakeRead and TakeView reserve something. TakeSent says that the write repeats an acknowledged
+	// one. TakeNothing also stands for a recollection, and TakePast also for a view that another write has taken.
 	took           choice.Action
 	kind           Kind
 	viewcache.View        // for a read, only the fields that reads have, too
@@ -31,17 +31,17 @@ type claim struct {
 	guessed        bool   // the base is one of several candidates
 
 	// Of a reserved read:
-	trace   Trace   // in which it was made
-	program Program // that made it; 0: it isn't known
-	spent   bool    // it was spent before: see viewcache.Read
+	trace   Trace   // the trace in which it was made
+	program Program // the program that made it; 0: it isn't known
+	spent   bool    // a client has perhaps written a part from it: see viewcache.Read
 
 	leavesBase bool            // the revision that this write leaves can be a later write's base
-	blind      bool            // nothing was known of the document: if the write overwrites it, it was blind
-	series     *Series         // that learns what the write leaves; nil: it is alone
-	pending    *repeat.Pending // the writes in flight of which it is one; nil: it isn't
+	blind      bool            // the session knew nothing of the document: if the write overwrites the document, its client is a blind writer
+	series     *Series         // the write's series, which learns what it leaves; nil: the write is in none
+	pending    *repeat.Pending // the document's writes in flight, if this write is one of them; else nil
 	attempt    *repeat.Attempt // nil: nobody looks for repeats of it
 	first      *repeat.Attempt // the acknowledged write that this one repeats, if its client is known to have given it up; else nil
-	// outcomeUnknown says that the result of this write, or of its first try, is unknown. (Doubt says so of any write with this base.)
+	// outcomeUnknown says that the outcome of this write, or of its first try, is unknown. (Doubt says so of an earlier write with this base.)
 	outcomeUnknown bool
 }
 
@@ -64,7 +64,7 @@ func (c *claim) use(unclear, changed bool) Use {
 // departure returns the claim's write in the form in which the table of pending writes keeps it.
 func (c *claim) departure() repeat.PendingWrite {
 	d := repeat.PendingWrite{Arrived: c.arrived, Attempt: c.attempt, Reads: c.took == choice.TakeRead}
-	if d.Guards = c.reserves() || c.took == choice.TakePast; d.Guards { // clients have it in hand
+	if d.Guards = c.reserves() || c.took == choice.TakePast; d.Guards { // clients hold the base
 		d.Guard = c.Note().Numbers
 	}
 	return d

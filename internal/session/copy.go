@@ -7,9 +7,10 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// TakeCopy chooses the base of a write that was made from a copy, and reserves it. If something was sent from the copy before, the base is
-// what was sent last. Otherwise it is the revision that was served; its body is known if some session with the same credentials holds it.
-// If the store doesn't know the copy any more, or another proxy has handed it out, the base is KindExplicit with the numbers alone.
+// TakeCopy chooses the base of a write that was made from a copy, and reserves it. If clients have sent documents from this copy before,
+// the base is the last one that was sent. Otherwise it is the revision that was served as this copy. Its body is known if some session with
+// the same credentials holds it. If the store has forgotten the copy, or another proxy has handed it out, the base is KindExplicit, and has
+// only the numbers.
 //
 // TakeCopy waits for a write from the same copy that is in flight, as Take does, and with the same errors. So a write that is
 // repeated after a time-out counts once. For a copy without a Token it waits for writes of the same named session.
@@ -34,7 +35,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		return b, nil
 	}
 	own.Join(s.Witness(sess, ref))
-	if own.Kind != KindView { // also if a delete was sent from the copy: the copy names a document all the same
+	if own.Kind != KindView { // also after a delete from the copy, because the copy names a document all the same
 		own.Kind, own.Reason, own.Numbers = KindExplicit, ReasonNone, c.Numbers
 	}
 	return own, nil

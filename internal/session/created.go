@@ -9,14 +9,15 @@ import (
 const (
 	// firstVersion is the version of a document that was just made.
 	firstVersion = 1
-	// maxMade bounds how many documents a write is compared with whose client had found none.
+	// maxMade is the most documents that Made returns.
 	maxMade = 8
 )
 
-// Made is for a write by a client that had found no document. It returns the first revision of the document that another client has
-// created meanwhile, and what other clients have sent since that had found none, either: not more than a few, and nothing if the session
-// doesn't know them. All these clients may have put in the same defaults, so a merge needs that. For any other base, and for a base that
-// the client has named, Made returns nothing. The bytes are immutable. Call it before the base is ended.
+// Made is for a write by a client that had found no document. Another client may have created the document meanwhile, and further clients
+// that had found none may have written it since. All these clients may have put in the same defaults, so a merge needs their documents.
+// Made returns the first revision of the document, and some documents that such clients have sent. It returns none that the session doesn't
+// know. It returns nothing for any other base, and for a base that the client has named. The bytes are immutable. Call Made before the base
+// is ended.
 func (b *Base) Made() (made [][]byte) {
 	c := &b.claim
 	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {

@@ -171,16 +171,16 @@ func (b *Base) Release() {
 	sh.release(&c, ix.Gone(), now)
 }
 
-// LeaveToEngine ends the reservation of a part that the engine merges by itself. The reserved read is given back, because another client
-// may have made it. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part. makes is what the part
-// makes of a document.
+// LeaveToEngine ends the reservation of a part that the engine merges by itself. The session gets the reserved read back, because another
+// client may have made that read. The base's Kind is KindNone afterwards. Call EngineMerged once the engine has merged the part. makes
+// merges the part into a document.
 func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
 	var l *forEngine
 	c := &b.claim
 	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.took == choice.TakeRead || c.series != nil) {
 		l = &forEngine{store: c.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
 		if l.series != nil && c.sent != nil && !c.sentPart {
-			l.made, _ = makes(c.sent) // nil: the numbers are a guard all the same
+			l.made, _ = makes(c.sent) // if it is nil, the numbers are a guard all the same
 		}
 	}
 	b.Release()
@@ -190,8 +190,9 @@ func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
 // WasLeftToEngine reports whether EngineMerged has anything to note.
 func (b *Base) WasLeftToEngine() bool { return b.toEngine != nil }
 
-// EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so: rev is what it left, or zero. The read
-// that was given back is less likely to be a later part's base than a read of which nothing was written. Otherwise it does nothing.
+// EngineMerged notes, after LeaveToEngine, that the engine has merged the part, or may have done so. rev is the revision that the engine
+// has made; zero: it isn't known. The read that was given back is from then on less likely to be a later part's base than a read from which
+// nobody has written. Without a LeaveToEngine before it, EngineMerged does nothing.
 func (b *Base) EngineMerged(rev doc.Revision) {
 	l := b.toEngine
 	if l == nil {
@@ -251,7 +252,7 @@ func (u *Unanswered) NoteAnswer() {
 	}
 }
 
-// takeJoined returns the base that ends together with b. A second call returns nil, so that it is ended once.
+// takeJoined returns the base that ends together with b. A second call returns nil, so that the joined base is ended once.
 func (b *Base) takeJoined() *Base {
 	j := b.joined
 	b.joined = nil

@@ -9,9 +9,9 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// ReadUnknown notes that the session has seen the document, in an unknown revision. The session's earlier writes are no base any more. In
-// a named session, neither are its earlier reads. The next write may be made from the unknown revision. In a merge from an older base,
-// changes of others in between would count as the session's own. In a trace, its next write has no base, whatever others read and write
+// ReadUnknown notes that the session has seen the document in an unknown revision. The next write may be made from that revision: a merge
+// from an older base would count other clients' changes in between as the session's own. So the session's earlier writes are no bases any
+// more, and neither are the earlier reads of a named session. The next write of a trace has no base, whatever other clients read and write
 // meanwhile.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	at := s.Epoch()
@@ -32,8 +32,8 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 }
 
-// outdate drops the writes of the entry's session and, if it is named, its reads, because it has seen a newer revision. Bases that are
-// reserved at the moment don't come back.
+// outdate is called when a session has seen a newer revision. It drops the session's view and, if the session is named, its reads. A base
+// that is reserved at the moment isn't given back later.
 func (sh *shard) outdate(e *viewcache.Entry) {
 	sh.DropView(e)
 	if e.Key.Session.IsNamed() {
@@ -48,12 +48,12 @@ func (sh *shard) outdate(e *viewcache.Entry) {
 // has the numbers and version that the write left. whole says that it wrote the whole document, or created it. at is the epoch from
 // before the request was sent.
 //
-//   - The session's view is older than that write. If the session then wrote the view's bytes once more, a merge would see no
-//     change. So only the numbers of left stay as a view.
-//   - If others wrote between the view and a part, the numbers of left would let the session overwrite what it hasn't seen. The
-//     view is marked as different from what is stored then, and its next write is refused.
-//   - What a named session has read before is older, too, and is no base any more, for the same reason.
-//   - If the numbers of left aren't known, nothing is a base any more.
+//   - The session's view is now older than the document. If the session sent the view's bytes once more, a merge from the view would see
+//     no change. So the view keeps only the numbers of left.
+//   - Other clients may have written between the view and a part. Then the numbers of left would let the session overwrite changes that it
+//     hasn't seen. So the view is marked as different from the stored document, and the session's next write is refused.
+//   - The earlier reads of a named session are older, too. For the same reason they are no bases any more.
+//   - If the numbers of left aren't known, the session has no base any more.
 //
 // Reads of other sessions stay.
 func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, whole bool, at Epoch) {
@@ -91,10 +91,10 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 	sh.emptied(e, was)
 }
 
-// WriteUndone notes that a write of the session was undone. n is the revision that the write had left; zero: it isn't known. The client
-// doesn't know of the undo, and may send the same document again. A merge from the session's view would then find no change, and the write
-// would get lost. So the view is no base any more, unless the session has written since. In a named session, reads up to that write are no
-// bases any more, either.
+// WriteUndone notes that a rollback has undone a write of the session. n is the revision that the write had left; zero: it isn't known. The
+// client doesn't know of the rollback, and may send the same document again. A merge from the session's view would find no change in it,
+// and that write would get lost. So the view is no base any more, unless the session has written since. In a named session, reads up to the
+// undone write are no bases any more, either.
 func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	if s.dryRun {
 		return
@@ -121,8 +121,8 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	sh.emptied(e, was)
 }
 
-// superseded drops the reads that a named session made before it wrote the document by itself. It returns what the session had seen
-// last: one of these reads, or v.
+// superseded drops the reads that a named session made before it wrote the document by a forwarded request. It returns the revision that
+// the session had seen last: one of these reads, or v.
 func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.View) viewcache.View {
 	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
 		r := &e.Reads[i]
@@ -137,9 +137,9 @@ func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.Vi
 	return v
 }
 
-// ChangedUnknown notes that a thread of work has changed unknown documents, by an update by query, for example. The thread's earlier
-// reads and writes still guard its next writes, but aren't merged: the client may have put that change into the body that it sends, and
-// the change would count twice. It does nothing for an inferred session, which is many threads.
+// ChangedUnknown notes that a thread of work has changed documents, by an update by query for example, and nobody knows which ones. The
+// thread's earlier reads and writes still guard its next writes, but are never merged. The client may put that change into the body that it
+// sends, too: in a merge it would count twice. For an inferred session ChangedUnknown does nothing, because many threads share it.
 func (s *Store) ChangedUnknown(sess Session) {
 	if thread, ok := sess.Thread(); ok && !s.dryRun {
 		s.changers.Note(thread.Bare(), s.clock())
@@ -158,8 +158,8 @@ func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, 
 	return sh, sh.Get(k, gone, now), gone, now
 }
 
-// emptied is called after something was dropped from the entry. If nothing is left, or only a reserved base, it marks the base as lost. was
-// says that the entry was empty before.
+// emptied is called after a read or a view was dropped from the entry. If the entry has none left, apart from a reserved base, emptied
+// marks the base as lost. was says that the entry was empty before.
 func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	if e.Empty() && (!was || sh.pending.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted
@@ -167,16 +167,16 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	sh.note(e)
 }
 
-// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. source is what it has seen of it; nil:
-// that isn't known. If that differs from what the thread has read or sent, the next write may be made from either. What it has read or
-// sent only guards writes then, which aren't merged, until the thread reads the document with its numbers: see Found. If it were dropped
-// instead, the next write would go unguarded.
+// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. source is the document in that answer;
+// nil: it isn't known. If it differs from the thread's last read or write, the next write may be made from either. So the last read or
+// write only guards the thread's writes, and isn't merged, until the thread reads the document with its numbers: see Found. Without it, the
+// next write would go unguarded.
 func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 	s.ReadPart(sess, ref, doc.Revision{Source: source})
 }
 
-// ReadPart is ReadUnnumbered for a part of the document, whose numbers may be known. If they are those of what the thread has read or sent,
-// it has seen nothing else.
+// ReadPart is ReadUnnumbered for an answer with a part of the document. The answer may have numbers. If these are the numbers of the
+// thread's last read or write, the thread has seen nothing new.
 func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -192,15 +192,16 @@ func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
 	}
 	v := &e.View
 	n := v.Numbers
-	if v.Difference { // they are of another document than what was sent
+	if v.Difference { // the numbers are of the stored document, and the view is what was sent
 		n = doc.Numbers{}
 	}
 	v.Contradiction = v.Contradiction || v.Set && contradicts(n, v.SentBody)
 }
 
-// ShownUnknown notes that a session was shown documents of the index, and nobody knows which ones, or in which revisions. index is "" for
-// any index. Of a named session, it is ReadUnnumbered for all that the session has read or written before. In an inferred one, another
-// client than the one that wrote last may write from what it was shown: see mayBeAnothers.
+// ShownUnknown notes that an answer has shown the session documents of the index, and nobody knows which ones, or in which revisions. index
+// is "" for any index. For a named session, it is ReadUnnumbered for every document that the session has read or written before. In an
+// inferred session, a client may write from such an answer, although another client has read or written the document since: see
+// mayBeAnothers.
 func (s *Store) ShownUnknown(sess Session, index string) {
 	if s.dryRun {
 		return
@@ -213,8 +214,8 @@ func (s *Store) ShownUnknown(sess Session, index string) {
 	}
 }
 
-// wasShown reports whether clients of the session were shown documents of the index, or have searched it, and nobody knows what they have
-// seen.
+// wasShown reports whether answers have shown clients of the session documents of the index, and nobody knows which ones. Searches count,
+// too.
 func (t *selection) wasShown() bool {
 	return t.ix.HasSearched(t.k.Session, t.now) || t.ix.ShownSince(t.k.Session.Bare(), t.now-int64(t.s.o.MaxAge)+1, t.now)
 }

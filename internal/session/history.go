@@ -38,7 +38,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
-		c.Spent = t.Part && reads[i].Spent // a whole document may be another client's, which has this read in hand
+		c.Spent = t.Part && reads[i].Spent // a whole document may come from another client that has made this read
 		c.Elsewhere = t.readInTrace && !slices.Contains(e.Traced, viewcache.TracedRead{Trace: t.sess.Trace(), Numbers: c.Numbers})
 		c.Foreign = own && reads[i].IsOfOthers(t.sess.Program())
 		list = append(list, c)
@@ -48,7 +48,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		c.Spent, c.View, c.Elsewhere = len(reads) > 0, v.SentBody != v.StoredBody, t.readInTrace
 		list = append(list, c)
 	}
-	newest := uint64(0) // a document was last seen then
+	newest := uint64(0) // when a client last saw a document
 	for i := range list {
 		if list[i].Known() {
 			newest = max(newest, list[i].order)
@@ -71,7 +71,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 	return cs
 }
 
-// pastCandidates returns those of the history, in a list with room for more.
+// pastCandidates returns the candidates of the history, in a list with room for more candidates.
 func (t *selection) pastCandidates(e *viewcache.Entry, more int) []candidate {
 	list := make([]candidate, 0, len(e.Past)+more)
 	if !t.mayBePast(e) {
@@ -119,7 +119,7 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 		t.sh.KeepDigests(e, bodies, digests)
 	}
 	c := cs[likeliest.Best]
-	// A client that is alone and reads before it writes has a base that is certain.
+	// If a client is alone, and reads before it writes, its read is certainly the base.
 	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous && (c.action != choice.TakeRead || e.Shared)}
 	switch c.action {
 	case choice.TakeRead:

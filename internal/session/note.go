@@ -6,7 +6,7 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// note writes a note for the next process: which revisions clients of the entry's session have in hand.
+// note notes for the next process which revisions the clients of the entry's session may write from.
 func (sh *shard) note(e *viewcache.Entry) {
 	if sh.notes == nil || e.Key.Session.IsOfHolder() {
 		return
@@ -16,7 +16,7 @@ func (sh *shard) note(e *viewcache.Entry) {
 	sh.notes.Put(e.NoteID, n)
 }
 
-// noteOf makes the note of an entry; f is its writes in flight.
+// noteOf makes the note of an entry. f has the document's writes in flight.
 func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 	if e.Key.Session.IsNamed() {
 		return noteOfThread(e, f)
@@ -34,17 +34,17 @@ func noteOf(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 		n.Add(e.View.Note())
 	}
 	if !e.Shared {
-		return n // one client, as far as is known: it has in hand what it has read or written last
+		return n // as far as optimist knows there is one client, which writes from its last read or write
 	}
 	for i := range e.Past {
 		v := e.Past[i].View.Note()
-		v.Clients = 0 // hardly any client has it in hand
+		v.Clients = 0 // hardly any client writes from it
 		n.Add(v)
 	}
 	return n
 }
 
-// noteOfThread makes the note of a named session: what it has seen last.
+// noteOfThread makes the note of a named session: the revision that it has seen last.
 func noteOfThread(e *viewcache.Entry, f *repeat.Pending) (n note.Note) {
 	switch {
 	case len(e.Reads) > 0:

@@ -23,7 +23,7 @@ func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 func (s *Store) Ticket() uint64 { return s.tickets.Add(1) }
 
 // ReadWithTicket is Read for a read that has a ticket. If rev has no numbers, it is ReadAbsent. In a named session it ignores a read that
-// was sent before another and answered after that: the client didn't wait for its answer, and has given it up.
+// was sent before another read and answered after it: the client didn't wait for the answer, and has given that read up.
 func (s *Store) ReadWithTicket(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
 	s.read(sess, ref, rev, at, ticket)
 }
@@ -38,13 +38,13 @@ type reading struct {
 	s       *Store
 	sh      *shard
 	ix      indexstate.Index[Session]
-	sess    Session // with what its request says: the trace, the program and the network
+	sess    Session // with the trace, the program and the network of the request
 	k       viewcache.Key
 	rev     doc.Revision
 	at      Epoch
 	ticket  uint64 // 0: not known
 	now     int64
-	renewed bool // the index is another than was known
+	renewed bool // the read shows that clients have made the index anew
 }
 
 func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
@@ -59,7 +59,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	} else { // there may be no index, either
 		r.ix = s.find(ref.Index, sess.Credentials(), r.now)
 	}
-	giveUp(r.ix) // what was read before mustn't take this read along
+	giveUp(r.ix) // a suspicion about older reads mustn't end this one, too
 	if rev.Source != nil {
 		r.rev.Source = s.worth(rev.Source, sess.IsNamed(), r.ix, r.now)
 	}
@@ -73,8 +73,8 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	}
 }
 
-// into puts the read into its shard. It returns false, and does nothing, if it would have to copy a large body while it holds the lock. own
-// says that the body is a copy already.
+// into puts the read into its shard. own says that the caller has copied the body already. Without own, into doesn't copy a large body,
+// because it holds the lock: it does nothing, and returns false.
 func (r *reading) into(own bool) bool {
 	r.sh.mu.Lock()
 	defer r.sh.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *reading) into(own bool) bool {
 		return true
 	}
 	if e == nil {
-		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now) // also drops bodies that are too old to be shared
+		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now) // Put also drops bodies that are too old to be shared
 	}
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
@@ -114,8 +114,8 @@ func (r *reading) into(own bool) bool {
 	return true
 }
 
-// body returns the body that the read shows, with a reference more; nil: only the numbers are known. same says that the revision's body is
-// known, and the same bytes.
+// body returns the body of the read, with one more reference; nil: only the numbers are known. same says that the store knows a body of the
+// revision, which has the same bytes.
 func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.Body) {
 	switch held := e.Document.Find(r.rev.Numbers); {
 	case same:
@@ -123,7 +123,7 @@ func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.
 		r.sh.Ref(e, b)
 	case src == nil:
 		return nil
-	case held != nil && r.ticket == 0: // perhaps another form of the bytes that are stored
+	case held != nil && r.ticket == 0: // src may be the stored document in another form
 		b = r.sh.Own(e, src)
 	default:
 		e.Document.Unlist(held) // the next reads of the revision share this one
@@ -138,11 +138,11 @@ func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.
 // overtaken is for a read that was under way when another read showed that the index is a new one. The read may be of the old index, or of
 // the new one:
 //
-//   - It shows bytes that are known of the new index, under the same numbers: it is of the new index.
-//   - Other bytes are known under these numbers: an inferred session that knows the document drops the read. It is of the old index, and
-//     its numbers would let the client overwrite the document of the new one.
-//   - In all other cases only the numbers count, as a guard. That does harm only if the documents of both indices have the same numbers. If
-//     the read didn't count, a client of an inferred session would get another client's read or write as its base.
+//   - The store knows the same bytes of the new index, under the same numbers. Then the read is of the new index.
+//   - The store knows other bytes under these numbers. Then the read is of the old index, and its numbers would let the client overwrite
+//     the document of the new index. An inferred session that knows the document drops the read.
+//   - In all other cases the read's numbers count, as a guard alone. That does harm only if the documents of both indices have the same
+//     numbers. Without the read, a client of an inferred session would get another client's read or write as its base.
 func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 	if r.at >= gone || !r.rev.Known() || !r.ix.IsRenewed(r.at) {
 		return
@@ -164,7 +164,7 @@ func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 		r.sh.Lose(r.k, r.sess.Network(), ReasonBlind) // the session has read this document, so a write of it has lost its base
 	case r.at < gone:
 		if named && r.ticket > e.Ticket {
-			r.sh.outdate(e) // the client has this revision in hand now
+			r.sh.outdate(e) // the client's next write may be made from this revision
 		}
 		r.sh.Lose(r.k, r.sess.Network(), ReasonIndex)
 	default:
@@ -173,8 +173,8 @@ func (r *reading) void(e *viewcache.Entry, gone Epoch) bool {
 	return true
 }
 
-// MayHaveBase reports whether a write of the document may get a base: whether the session knows something of the document, or has known it.
-// It is cheaper than Take, and reserves nothing.
+// MayHaveBase reports whether a write of the document may get a base: the store knows what the session has seen of the document, or knew
+// it. It is cheaper than Take, and reserves nothing.
 func (s *Store) MayHaveBase(sess Session, ref doc.Ref) bool {
 	if sess.InTrace() && s.MayHaveBase(sess.Written(), ref) {
 		return true

@@ -8,11 +8,11 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// maxCompared bounds how many revisions a write is compared with after a start.
+// maxCompared is the most revisions with which a write is compared after a start.
 const maxCompared = 8
 
-// isRecent reports whether the write was made from a revision that the session has seen since the start: see choice.Recent. What was seen
-// while the write waited isn't its base, however much of it the write holds.
+// isRecent reports whether the write was made from a revision that the session has seen since the start: see choice.Recent. A revision that
+// the session saw while the write waited isn't the base, however much of it is in the write.
 func (t *selection) isRecent(e *viewcache.Entry) bool {
 	all := bodiesOf(e, t.Before)
 	bodies := make([][]byte, len(all))
@@ -22,8 +22,8 @@ func (t *selection) isRecent(e *viewcache.Entry) bool {
 	return choice.Recent(t.Sent, bodies, t.s.compare.Marks)
 }
 
-// bodiesOf are documents that clients of the session have seen since the start, and up to the order before, oldest first: the oldest one,
-// and the newest few.
+// bodiesOf returns documents that clients of the session have seen since the start, and not later than before: the oldest document and the
+// few newest ones, oldest first.
 func bodiesOf(e *viewcache.Entry, before uint64) (all []seenBody) {
 	for i := range e.Past {
 		if v := &e.Past[i].View; v.SentBody == v.StoredBody {

@@ -7,15 +7,16 @@ import (
 )
 
 // Clients may delete an index and create it again without optimist seeing it. Its sequence numbers then begin at 0 again, and the engine
-// takes guards with the numbers of the old index. Any of these shows it, and then nothing that was known of the index is a base any more:
+// takes guards with the numbers of the old index. Each of these events shows it. Then no earlier read or write of the index is a base any
+// more:
 //
 //   - a read returns an older revision than a write had left that was acknowledged before the read was sent (under the same primary term);
 //   - a write leaves an older revision than another write that was acknowledged before this one took its base (likewise);
 //   - a read returns another document under the same numbers as an earlier read;
 //   - a read that was sent after the last acknowledged write finds no index.
 //
-// Searches prove nothing, because they see the index as it was at its last refresh. Bytes that were written prove nothing, either,
-// because clients may be shown less than that.
+// A search proves nothing, because it sees the index as it was at its last refresh. A read with other bytes than a client has written
+// proves nothing, either, because the engine may show clients less than the whole document.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
 func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], n doc.Numbers, ticket uint64) {
@@ -47,25 +48,26 @@ func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
 	}
 }
 
-// What clients with some credentials find out of an index is only a suspicion for clients with others: they may be of another cluster, in
-// which the name stands for another index. Before the next read or write of such a client is noted, the engine has to be asked with its
-// credentials whether its index is still the same. If nobody asks, or the engine doesn't say, its bases are lost.
+// If clients with some credentials show that an index was made anew, this is only a suspicion for clients with other credentials. Those may
+// be clients of another cluster, in which the name stands for another index. Before the store notes the next read or write of such a
+// client, its caller has to ask the engine, with that client's credentials, whether the index is still the same. If nobody asks, or the
+// engine doesn't say, the client's bases are lost.
 
 // Begin begins a new epoch.
 func (s *Store) Begin() Epoch { return s.indices.Begin() }
 
-// Suspicion reports whether there is one about the index for clients with those credentials, and since which epoch.
+// Suspicion reports whether there is a suspicion about the index for clients with those credentials, and the epoch at which it began.
 func (s *Store) Suspicion(c Credentials, index string) (mark Epoch, open bool) {
 	return s.find(index, c, s.clock()).Suspicion()
 }
 
-// Settle ends the suspicions that began up to the mark. What the clients have known since the epoch from is of the index that is there now,
-// and what they knew before it is forgotten. If it is all of another index, from is the mark.
+// Settle ends the suspicions that began up to the mark. from is the epoch since which the name has stood for the present index. The store
+// keeps what these clients have read and written since from, and forgets the rest. If all of that is of another index, from is the mark.
 func (s *Store) Settle(c Credentials, index string, mark, from Epoch) {
 	s.find(index, c, s.clock()).Settle(mark, from)
 }
 
-// giveUp settles a suspicion that is still open, because nobody has asked, or the engine doesn't say: nothing is proven.
+// giveUp settles a suspicion that is still open because nobody has asked, or the engine hasn't said. All bases from before are lost.
 func giveUp(ix indexstate.Index[Session]) {
 	if mark, open := ix.Suspicion(); open {
 		ix.Settle(mark, mark)

@@ -34,7 +34,8 @@ func (t *selection) reserve(e *viewcache.Entry, d choice.Decision, b *Base) {
 	}
 }
 
-// seemsOlder reports whether the write seems to be made from an older revision than that of c, which a search has shown the client later.
+// seemsOlder reports whether the write seems to be made from an older revision than the base of c: a search has shown the client that older
+// revision later.
 func (t *selection) seemsOlder(e *viewcache.Entry, c *claim) bool {
 	if t.Sent == nil || e == nil || e.Since == nil || e.Since.Newer != c.Numbers {
 		return false
@@ -52,8 +53,9 @@ func (t *selection) seemsOlder(e *viewcache.Entry, c *claim) bool {
 	return e.Since.IsUndoneBy(sent)
 }
 
-// isGuess reports whether the base is a guess: the session is inferred, and neither numbers nor a trace name one of its reads. Or the
-// client has found an older revision than it wrote, after a refusal, and may have put its own change into what it sends.
+// isGuess reports whether the base is a guess. It is a guess if the session is inferred, and neither numbers nor a trace name one of its
+// reads. It is also a guess if the engine has refused a write, the client has then found an older revision than it had written, and may now
+// send its own earlier change once more.
 func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	switch {
 	case d.Action == choice.TakeRead && t.Named && !t.Explicit.Known():
@@ -70,9 +72,9 @@ func (t *selection) isGuess(e *viewcache.Entry, d choice.Decision) bool {
 	return !slices.Contains(e.Traced, chosen) || slices.ContainsFunc(e.Traced, another)
 }
 
-// mayBeAnothers reports whether the base may belong to another client. That is so if this write, or an earlier one, may be a repeat: a
-// repeat that isn't recognised takes the base of another client. It is also so if the client of the read has perhaps written a part since,
-// or if clients were shown documents that nobody here has read: these may be what the write was made from.
+// mayBeAnothers reports whether the base may belong to another client. It may if this write, or an earlier one, is perhaps a repeat: a
+// repeat that optimist doesn't recognise takes another client's base. It may if a client has perhaps written a part from this read already.
+// And it may if answers have shown clients documents that optimist hasn't noted: the write may be made from one of these.
 func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	switch d.Action {
 	case choice.TakeRead:
@@ -84,7 +86,7 @@ func (t *selection) mayBeAnothers(e *viewcache.Entry, d choice.Decision) bool {
 	return false
 }
 
-// claim fills in the claim of the base that d says.
+// claim fills in the claim of the base that d names.
 func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 	c.took = d.Action
 	switch d.Action {
@@ -105,7 +107,7 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 			c.kind = KindView
 		}
 		c.View, c.sent, c.stored = p.View, p.SentBody.Bytes(), p.StoredBody.Bytes()
-	case choice.TakeSent: // the view is what the write sends, so that its change doesn't count twice; the caller reads the stored document
+	case choice.TakeSent: // the view is the sent document: no change counts twice; the caller reads the stored one
 		c.kind, c.sent, c.sentPart = KindView, bytes.Clone(t.Sent), t.Part
 		c.Numbers = t.lastSent(e)
 	case choice.TakeExplicit:
@@ -149,17 +151,17 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 	t.sh.startPending(c)
 	c.entry = e
 	if e != nil {
-		t.sh.Settled(e) // the history has grown, and perhaps there are new digests
+		t.sh.Settled(e) // the history has grown, and the ranking may have made digests
 	}
 }
 
-// reserveNothing makes the base of a write of which nothing is known: KindLost if something was known, else KindNone.
+// reserveNothing makes the base of a write for which the session has none: KindLost if it has had one, else KindNone.
 func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	c := &b.claim
 	c.leavesBase = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.leavesBase = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; copies are younger
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; a copy can't be from before
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	} else if t.Named && !t.k.Session.IsOfHolder() && t.wasShown() {
 		b.Kind, b.Reason = KindLost, ReasonUnwatched

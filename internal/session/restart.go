@@ -6,16 +6,16 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// What a session knows ends with the process. Its numbers are noted in a Notebook, which outlives the process. After a start a session's
-// document has a recollection: the note of the process before. It lasts as long as a read would (Options.MaxAge). The recollection guards
-// a write that has no other base. Such a write is never merged: the body of the base isn't known, and the write may repeat one that the
-// process before sent.
+// The store ends with the process. A Notebook outlives the process, and has the numbers of what sessions have seen. The note that the
+// process before has made of a document is the document's recollection. It lasts as long as a read would (Options.MaxAge). It guards a
+// write that has no other base. Such a write is never merged: the body of the base isn't known, and the write may repeat one that the
+// process before has sent.
 //
-// For an inferred session, the note is the oldest revision that one of its clients may hold. A client with a newer one is refused without
-// need, and reads again.
+// For an inferred session, the note is the oldest revision from which one of its clients may write. The engine then refuses the write of a
+// client that has a newer revision, without need. That client reads again.
 
-// takesRecollection reports whether the recollection is the base of the write. In an inferred session it is, unless the write's content
-// shows that the write was made from a revision which the session has seen since the start.
+// takesRecollection reports whether the recollection is the base of the write. In an inferred session it is the base, unless the content of
+// the write shows that the write was made from a revision which the session has seen since the start.
 func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) bool {
 	t.maybeEarlier = false
 	switch {

@@ -7,10 +7,10 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// WatchesSearches reports whether the documents that an inferred session's searches find may become bases. They may if a client with the
-// session's credentials writes to the index, or has begun to search it less than the sessions' age ago. index is "" for any index. few says
-// that the search finds few documents: others aren't watched. If the search isn't watched, the store notes that the session has seen
-// documents that it doesn't know.
+// WatchesSearches reports whether the documents that a search of an inferred session finds may become bases. They may if a client with the
+// session's credentials writes to the index, or has first searched it less than Options.MaxAge ago. index is "" for any index. few says
+// that the search finds few documents: a search for many isn't watched. If the search isn't watched, the store notes that it has shown the
+// session documents that the store doesn't know.
 func (s *Store) WatchesSearches(sess Session, index string, few bool) bool {
 	now := s.clock()
 	ix := s.find(index, sess.Credentials(), now)
@@ -33,10 +33,11 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 	s.index("", sess.Credentials(), now).WroteBy(sess.Everybody(), now)
 }
 
-// Found is Read for a document that a search has found, or another read that needn't show what is stored now. A search sees the index as it
-// was at its last refresh. If a thread of work has a newer revision in hand, it may write from either. Its view is a guard then: see
-// ReadUnnumbered. stale says that this is so in a named session, which has not read the revision then. If a write under that guard is
-// refused, and the thread looks again, it writes from what it finds: the revision is read, though it is older than the view.
+// Found is Read for a document that a search has found, or another read that may show an older revision than the stored one. A search sees
+// the index as it was at its last refresh. If a thread of work has seen a newer revision before, its next write may be made from either.
+// Then the newer one only guards that write: see ReadUnnumbered. For a named session, Found then returns stale, and notes no read. The
+// exception is a thread whose write under such a guard the engine has refused. If it searches again, it writes from what it finds. So Found
+// notes a read of that revision, although it is older than the view.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadUnnumbered(thread, ref, rev.Source)
@@ -49,7 +50,8 @@ func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (st
 	return false
 }
 
-// foundOlder remembers what tells the revision that a named session has in hand from the older one that it has found. See UseUnclear.
+// foundOlder notes the differences between the last revision that a named session has seen and the older one that it has found now. See
+// UseUnclear.
 func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	if !sess.IsNamed() {
 		return
@@ -67,8 +69,8 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 	}
 }
 
-// inHand is what the session has seen last of the document: what it has read, or what it has sent. known says that the entry has the
-// difference between that and the older revision already.
+// inHand is the revision that the session has seen last of the document: the one that it has read, or the document that it has sent. known
+// says that the entry has the differences between that revision and the older one already.
 func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc.Revision, known bool) {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()
@@ -84,7 +86,8 @@ func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc
 	return newest, e.Since != nil && e.Since.Newer == newest.Numbers && e.Since.Older == older
 }
 
-// hasNewer reports whether the session has read a newer revision than that of n, or has written one and may write from that again.
+// hasNewer reports whether the session has read or written a newer revision than n. A revision doesn't count if the engine has refused a
+// write that it guarded.
 func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
 	sh, e, _, _ := s.open(sess, ref)
 	defer sh.mu.Unlock()

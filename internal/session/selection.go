@@ -16,26 +16,26 @@ type selection struct {
 	s    *Store
 	sh   *shard
 	ix   indexstate.Index[Session]
-	sess Session // with what its request says: the trace, the program and the network
+	sess Session // with the trace, the program and the network of the request
 	k    viewcache.Key
 	choice.Request
 	readInTrace bool // a read of the request's trace is outstanding
-	traceTells  bool // readInTrace, and the contents of earlier writes haven't shown that traces mislead in this index
+	traceTells  bool // the trace names the base: readInTrace, and earlier writes haven't shown that traces mislead in this index
 	soleHolder  bool // no other client holds the copy that has the given numbers
 
 	crowd    viewcache.Crowd // whether several clients of the session work on the document
-	patterns *rank.Patterns  // of what clients of the session have changed before; nil: not known
+	patterns *rank.Patterns  // of the changes that clients of the session have made before; nil: not known
 
 	client       context.Context // of the request; nil: the call never waits
 	attempt      *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited
 	lookedBefore bool            // the write has looked for a base before
-	arrived      uint64          // the order of the newest read when it first did
+	arrived      uint64          // the order of the newest read when the write first looked
 	came         int64           // the time at that moment
 	now          int64
 
-	maybeEarlier bool // only the content tells that the write was made from what was seen since the start
+	maybeEarlier bool // the client may have read before the start: only the content shows that the write was made from a later read
 
-	after *result // what the write before it in its series has left; nil: it is in no series, or that isn't known
+	after *result // what the write before this one in its series has left; nil: the write is in no series, or that isn't known
 
 	first     *repeat.Attempt // the earlier write that this one certainly repeats; nil: none
 	inDoubt   *repeat.Attempt // an earlier write of the same bytes whose outcome is unknown; nil: none
@@ -55,8 +55,8 @@ func (t *selection) hasChangedSince(moment int64) bool {
 	return ok && t.s.changers.Since(thread.Bare(), moment)
 }
 
-// isUnclear reports whether an answer without numbers has shown the client something else after the base of c, which it may have written
-// from instead. If it names its base, it has not.
+// isUnclear reports whether an answer without numbers has shown the client another revision after the base of c. The write may be made from
+// that one. It is false for a write that names its base.
 func (t *selection) isUnclear(c *claim) bool {
 	return !t.Explicit.Known() && (c.Contradiction || t.Named && t.ix.ShownSince(t.k.Session.Bare(), c.At, t.now))
 }
@@ -72,7 +72,7 @@ func (t *selection) guesses() bool {
 	return t.attempt.IsLookedFor() && !t.Explicit.Known() && !t.traceTells
 }
 
-// ownKey is the key with strings that belong to the store.
+// ownKey is the key with strings that the store owns.
 func (t *selection) ownKey(e *viewcache.Entry) viewcache.Key {
 	k := t.k
 	if d := t.sh.DocumentOf(k, e, t.ix.Gone()); d != nil {
@@ -83,7 +83,7 @@ func (t *selection) ownKey(e *viewcache.Entry) viewcache.Key {
 	return k
 }
 
-// lastSent is the numbers of the revision that the last write of the same bytes left.
+// lastSent returns the numbers of the revision that the last write of the same bytes left.
 func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 	if e == nil {
 		return t.first.Numbers()
@@ -91,9 +91,9 @@ func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 	return e.Repeats.Last(t.attempt, t.first)
 }
 
-// bodyOfExplicit returns the body that some session has read under the numbers that the client names. It returns nil in two cases, in which
-// the base is a guard alone. First, the numbers are ambiguous: they name that revision, and were also the answer to a write that had sent
-// another body. Second, a named session has written from the revision before: that change may be in the new body, and would count twice.
+// bodyOfExplicit returns the body that some session has read under the numbers that the client names. It returns nil if no session has, and
+// in two cases in which the base must only guard. First, the numbers are ambiguous: the answer to a write of another body had the same
+// numbers. Second, a named session has written from that revision before: the earlier change may be in the new body, and would count twice.
 func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
 	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
 		return nil
@@ -101,8 +101,8 @@ func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
 	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Explicit).Bytes()
 }
 
-// answerNamesStored reports whether the answer to the view's write named n, although the revision of n isn't what was sent. The
-// answer to a PATCH does.
+// answerNamesStored reports whether the answer to the view's write had the numbers n, although the revision n isn't the sent document. The
+// answer to a PATCH is of this kind.
 func answerNamesStored(v *viewcache.View, n doc.Numbers) bool {
 	return v.Difference && v.Numbers == n && (!v.Answer.Known() || v.Answer == n)
 }

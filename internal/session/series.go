@@ -8,20 +8,20 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// Series is the writes of one request that name the same document, one after the other. Their client has sent all of them at once. So each
-// is made from what the write before it leaves, whatever the session's clients have read. The zero value has no writes yet. One goroutine
-// at a time uses a Series. A nil Series is that of a write that is alone.
+// Series has the writes of one request to the same documents, one after the other. The client has sent all of them at once. So the base of
+// each write is the revision that the write before it leaves, whatever the session's clients have read. The zero value has no writes yet.
+// One goroutine at a time uses a Series. A write that is alone has a nil Series.
 type Series struct {
-	// results are what the last write of each document has left. Writes that differ in their routing are of different documents.
+	// results has what the last write of each document has left. Writes with different routings are of different documents.
 	results map[doc.Ref]*result
 
 	begun bool // a write is under way
 	ref   doc.Ref
-	base  result // its base, as a guard alone
-	seen  bool   // what it left is known
+	base  result // the base of the write under way, as a guard alone
+	seen  bool   // see has noted what the write under way has left
 }
 
-// result is what a write has left. The session may know it, too, or may have forgotten it.
+// result is what a write has left. The session may know that, too, or may have forgotten it.
 type result struct {
 	viewcache.View
 	sent, stored []byte
@@ -43,9 +43,9 @@ func (s *Series) Begin(b *Base) {
 	s.base.Difference = b.StoredDiffers
 }
 
-// End notes that a write has ended. applied says that the engine acknowledged it, unknown that nobody knows. If nobody knows what it left,
-// the next write may not be merged: its base is that of this write, as a guard alone. If not even that is known, the session is asked for
-// the next write's base.
+// End notes that a write has ended. applied says that the engine has acknowledged it. unknown says that its outcome is unknown. If nobody
+// knows what the write has left, the next write has the same base as this one, and the base only guards it. If nobody knows this base
+// either, the next write gets its base from the session.
 func (s *Series) End(applied, unknown bool) {
 	if s == nil {
 		return
@@ -69,7 +69,7 @@ func (s *Series) see(v *viewcache.View, sent, stored []byte) {
 	}
 }
 
-// leaveToEngine notes that the engine merges the write under way by itself: its base is no guard for the next one. It returns s.
+// leaveToEngine notes that the engine merges the write under way by itself: the base of this write can't guard the next one. It returns s.
 func (s *Series) leaveToEngine() *Series {
 	if s != nil {
 		s.base = result{}
@@ -92,8 +92,8 @@ func (s *Series) last(ref doc.Ref) *result {
 	return s.results[ref]
 }
 
-// TakeNext is Take for a write of a series: what the write before it has left is its base. If that isn't known, TakeNext is Take. It also
-// recognises a repeat of a write that another request has sent.
+// TakeNext is Take for a write of a series. The base is what the write before it has left. If that isn't known, TakeNext does what Take
+// does. It also recognises a repeat of a write that another request has sent.
 func (s *Store) TakeNext(ctx context.Context, sess Session, ref doc.Ref, series *Series, sent []byte) (Base, error) {
 	after := series.last(ref)
 	if after == nil {
@@ -110,13 +110,14 @@ func (s *Store) TakeNext(ctx context.Context, sess Session, ref doc.Ref, series 
 	return b, err
 }
 
-// choiceInput is what choice.Choose has to know of the document: nothing but what the write before has left.
+// choiceInput returns what choice.Choose has to know of the document: only what the write before has left.
 func (l *result) choiceInput() choice.Input {
 	return choice.Input{View: &choice.View{Numbers: l.Numbers, Answer: l.Answer, Sent: l.sent, Stored: viewcache.Same(l.sent, l.stored),
 		Differs: l.Difference, Absent: l.Absent, Doubt: l.Doubt}}
 }
 
-// claim fills in the claim of what the write before has left. It is the session's view, unless another write has taken that meanwhile.
+// claim fills in the claim of a write whose base is what the write before has left. That is the session's view, unless another write has
+// taken the view meanwhile.
 func (l *result) claim(e *viewcache.Entry, c *claim) {
 	c.kind, c.View, c.sent, c.stored = KindView, l.View, l.sent, l.stored
 	if e == nil || !e.View.Set || e.View.Order != l.Order {

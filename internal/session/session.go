@@ -1,8 +1,8 @@
 // Package session remembers which revisions of documents clients have seen, and chooses one of them as the base of a write.
 //
 // It promises nothing about a document's current state: a base is what a client had seen, however old. A session that is inferred
-// from credentials and address may have several reads of a document outstanding. Its base is then a guess among these reads. The
-// guess is certain to be right only if every read is written back once.
+// from credentials and address may have several reads of a document outstanding. The base of its next write is then a guess among these
+// reads. The guess is certainly right only if every read is written back once.
 //
 // The package holds a bounded number of bytes, and forgets the rest. At the end of the process it forgets everything but the
 // numbers in its notebook.
@@ -43,21 +43,21 @@ type Options struct {
 	// Candidates bounds how many distinct revisions of a document a session can have outstanding; the oldest go first.
 	// Default 128.
 	Candidates int
-	// Rank chooses the candidate from which sent was most likely made, and says whether another is nearly as likely. The candidates come
-	// oldest first. It fills in digests that are missing. Default rank.Likeliest.
+	// Rank chooses the candidate from which sent was most likely made, and says whether another candidate is nearly as likely. The candidates
+	// come oldest first. Rank makes the digests that candidates don't have yet. Default rank.Likeliest.
 	Rank func(cs []rank.Candidate, sent rank.Sent) rank.Choice
 	// Left reports whether the client of a write has left; ctx is the context of the write. It is called for few writes, with a lock
 	// held, and mustn't wait. It may be called after the write, and ctx, have ended. Default: whether ctx was cancelled.
 	Left func(ctx context.Context) bool
-	// Renewed is called with the name of an index that was created again. The store has found that out from reads or writes of clients
-	// with those credentials, and has forgotten the index. No lock is held.
+	// Renewed is called with the name of an index that clients have made anew, without a lock held. Reads or writes of clients with those
+	// credentials have shown this to the store, and the store has forgotten the index.
 	Renewed hook.Func2[Credentials, string]
-	// Notes outlive the process, and are for the next one: see note.Notebook. Nil: nothing outlives the process.
+	// Notes is the notebook that outlives the process, for the next process: see note.Notebook. Nil: nothing outlives the process.
 	Notes note.Notebook
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// Epoch is a moment, by which incarnations of indices are told apart. Take one with Store.Epoch before a request is sent, and hand it in
-// with what the answer says. So the store doesn't remember an answer if its index was deleted before the answer came.
+// Epoch is a moment. It tells an index from one of the same name that was made anew. Take one with Store.Epoch before a request is sent,
+// and hand it in with what the answer says. So the store doesn't remember an answer if the index was deleted before the answer came.
 type Epoch = indexstate.Epoch

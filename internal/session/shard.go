@@ -10,8 +10,8 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// shard has a part of the documents: the sessions' reads and writes of them, and the writes that are under way. Its methods are called
-// with mu held.
+// shard has the sessions' reads and writes of a part of the documents, and the writes to these documents that are under way. Its methods
+// are called with mu held.
 type shard struct {
 	mu sync.Mutex
 	*viewcache.Memory
@@ -87,16 +87,16 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	case reserved:
 		sh.putBack(sh.Put(k, c.network, gone, c.since, now), c)
 	case c.Doubt && k.Session.IsOfHolder():
-		sh.Lose(k, c.network, ReasonEvicted) // the write may have used the copy up
+		sh.Lose(k, c.network, ReasonEvicted) // the write may have been applied: then it has used the copy up
 	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
 		e := sh.Put(k, c.network, gone, c.since, now)
-		e.Spend(&c.View) // what the write sent may be in the document, and would count twice
+		e.Spend(&c.View) // the write's change may be in the document: from this view it would count twice
 		sh.Settled(e)
 	}
 }
 
-// putBack puts back what c had reserved. A view isn't put back if the session has written since. A read isn't put back if a named session
-// has read since.
+// putBack gives the reserved read or view of c back to the entry. It drops a view if the session has written since, and a read of a named
+// session if the session has read since.
 func (sh *shard) putBack(e *viewcache.Entry, c *claim) {
 	switch {
 	case c.took != choice.TakeView && (!c.key.Session.IsNamed() || e.NewestRead <= c.Order):

@@ -6,8 +6,8 @@ type Stats struct {
 	Taken [6]uint64
 	// Waited counts calls of Take and TakeCopy that waited for a write in flight.
 	Waited uint64
-	// Evicted counts how often the store forgot all that a session knew of a document, for want of memory. Crowded counts single revisions
-	// that it forgot because the session had too many outstanding. TooLarge counts bodies that it didn't keep because of their size.
+	// Evicted counts how often the store forgot, for want of memory, everything that a session had seen of a document. Crowded counts single
+	// revisions that the store forgot because the session had too many outstanding reads. TooLarge counts bodies that were too large to keep.
 	Evicted, Crowded, TooLarge uint64
 	// Bytes, Entries, Bodies and Markers are present sizes.
 	Bytes                    int64

@@ -21,7 +21,7 @@ const (
 	defaultCandidates = 128
 
 	maxShards = 16
-	// minShard is what a shard gets at least: with less, ordinary documents would be too large for it.
+	// minShard is the least memory of a shard: with less, ordinary documents would be too large for it.
 	minShard = 4 << 20
 	// copyOutside is the size from which a body is copied without holding the shard's lock.
 	copyOutside = 16 << 10
@@ -34,16 +34,17 @@ type Store struct {
 	compare Comparison // see Comparing
 }
 
-// Comparison says how what writes send is compared with what clients have seen. The zero value is for whole documents.
+// Comparison says how the store compares the body of a write with the documents that clients have seen. The zero value is for whole
+// documents.
 type Comparison struct {
-	// On returns what would be sent by a client that has seen the document base; base is nil if there is no document. On must be pure. Nil:
-	// the same would be sent, and neither Part nor Marks counts.
+	// On returns the document that a client would send if it had seen the document base; base is nil if there is no document. On must be pure.
+	// Nil: the client would send the body of the write, and neither Part nor Marks counts.
 	On func(base []byte) ([]byte, error)
-	// Part says that the argument sent of Take, TakeAt and TakeCopy is a part of a document. On returns what that makes of base then, and
-	// base itself if the part changes nothing. The Sent of the write's Ack is what On makes of the base's View.
+	// Part says that the argument sent of Take, TakeAt and TakeCopy is a part of a document. On then returns base with the part merged in, and
+	// base itself if the part changes nothing. The Sent of the write's Ack is what On returns for the base's View.
 	Part bool
-	// Marks is the name of a member of whole documents that isn't the client's, and that clients may leave out: the marks. On returns what was
-	// sent with those of base. Empty: there are none.
+	// Marks is the name of the member of whole documents in which optimist keeps its marks. Clients may leave it out. On returns the sent
+	// document with the marks of base. Empty: documents have no marks.
 	Marks string
 	Sums  bool      // the rule adds numbers up
 	Keys  rank.Keys // the names of members by which the rule tells entries of lists apart
@@ -54,13 +55,13 @@ type contents struct {
 	clock   func() int64 // the time since the store's start
 	seed    maphash.Seed
 	indices *indexstate.Indices[Session]
-	// changers are threads of work that have changed documents, and nobody knows which ones: see ChangedUnknown.
+	// changers has the threads of work that have changed documents of which nobody knows which ones they are: see ChangedUnknown.
 	changers indexstate.Moments[Session]
 	notes    *note.Book // nil: there is none
 	shards   []*shard
 
-	// sure is the moment from which on a client without a known read certainly has no base. Before it, the client may have read at a time
-	// when optimist saw no requests.
+	// sure is a moment. From then on, a client without a known read certainly has no base. Until then, the client may have read while optimist
+	// saw no requests.
 	sure atomic.Int64
 
 	tickets  atomic.Uint64
@@ -87,7 +88,7 @@ func New(o Options) *Store {
 		o.Left = func(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 	}
 	start := time.Now()
-	clock := func() int64 { return int64(time.Since(start)) } // costs a third of time.Now, and is asked four times a write
+	clock := func() int64 { return int64(time.Since(start)) } // costs a third of time.Now, and a write asks for the time four times
 	if o.Now != nil {
 		start = o.Now()
 		clock = func() int64 { return int64(o.Now().Sub(start)) }
@@ -107,9 +108,9 @@ func New(o Options) *Store {
 	return s
 }
 
-// Glance returns the same store for a dry run, which only asks which base a write would have. Nothing is reserved: a reservation, however
-// short, would leave another base to a write of the same session. Nothing is counted, and ending a base changes nothing. A Witness, Read,
-// Wrote and WroteElse do nothing.
+// Glance returns the same store for a dry run, which only asks which base a write would have. The dry run reserves nothing: during a
+// reservation, however short, another write of the session would get another base. It counts nothing, and ending its bases changes nothing.
+// Witness, Read, Wrote and WroteForwarded do nothing.
 func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: true} }
 
 // Comparing returns the same store for writes that are compared so.
@@ -127,7 +128,7 @@ func (s *Store) shard(k viewcache.Key) *shard {
 	return s.shards[k.Hash(s.seed)%uint64(len(s.shards))]
 }
 
-// Epoch returns the current moment, by which incarnations of indices are told apart. It is one load.
+// Epoch returns the current epoch. It costs one load.
 func (s *Store) Epoch() Epoch { return s.indices.Epoch() }
 
 // Now is the time since the store's start, in nanoseconds.
@@ -160,25 +161,25 @@ func (s *Store) bodies(a *Ack, named bool, ix indexstate.Index[Session], now int
 	return stored, sent
 }
 
-// Wrote notes that documents of the index are overwritten. Bodies that are read from it are worth keeping then. Commit and Delete
-// note that for their own writes.
+// Wrote notes that clients overwrite documents of the index. So bodies that clients read from it are worth keeping. Commit and Delete note
+// this themselves.
 func (s *Store) Wrote(c Credentials, index string) {
 	if !s.dryRun {
 		s.index(index, c, s.clock()).Wrote()
 	}
 }
 
-// Dropped reports whether the store has forgotten since that moment what it knew of the index.
+// Dropped reports whether the store has forgotten the index since the epoch at.
 func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
 	return at < s.find(index, c, s.clock()).Gone()
 }
 
-// index returns the state of the index that the name stands for, for clients with those credentials. The index is there.
+// index returns the state of the index of that name, for clients with those credentials. The engine must have the index.
 func (s *contents) index(name string, c Credentials, now int64) indexstate.Index[Session] {
 	return s.indices.Index(name, indexstate.Owner(c), now)
 }
 
-// find is index for an index that may not be there.
+// find is index for a name that may be of no index.
 func (s *contents) find(name string, c Credentials, now int64) indexstate.Index[Session] {
 	return s.indices.Find(name, indexstate.Owner(c), now)
 }
@@ -192,9 +193,9 @@ func (s *Store) DropIndex(c Credentials, index string) {
 	s.notes.DropIndex(index, now)
 }
 
-// Resume is called when optimist sees requests again that it didn't see for a while. As after a start, an unknown client may have read
-// before. missed says that optimist had seen earlier requests of the same clients. Then it forgets these clients' reads and writes: their
-// next writes may be based on reads or writes that it didn't see.
+// Resume is called when optimist begins to see requests that it didn't see for a while. As after a start, a client without a known read may
+// have read before. missed says that optimist had seen earlier requests of the same clients. Their next writes may be based on reads or
+// writes that optimist has missed. So the store forgets what these clients have read and written.
 func (s *Store) Resume(missed bool) {
 	s.sure.Store(s.clock() + int64(s.o.MaxAge))
 	if missed {

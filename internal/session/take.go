@@ -10,7 +10,7 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// Take chooses the base of a write of sent (nil for a delete) and reserves it.
+// Take chooses the base of a write that sends the body sent (nil for a delete), and reserves the base.
 //
 // If writes of the session that are in flight have reserved all bases, Take waits for them. So a client that repeats a write after a
 // time-out gets the base that its first try has left. In an inferred session, a repeat waits for its first try even if it could take reads
@@ -34,13 +34,13 @@ func (s *Store) TakeNow(sess Session, ref doc.Ref, sent []byte) (b Base, ok bool
 	return b, err == nil
 }
 
-// TakeAt reserves the base whose numbers the client names by its own guard. If the session has read that revision, the read is the
-// base. If the session doesn't know it, the base is KindExplicit; it has a body if another session with the same credentials holds it.
-// TakeAt never waits.
+// TakeAt reserves the base whose numbers the client names by its own guard. If the session has read that revision, the read is the base. If
+// not, the base is KindExplicit. It has a body if another session with the same credentials knows the revision. TakeAt never waits.
 //
-// The numbers may also be those in the answer to the session's last write. In a named session the base is the view then, with the
-// numbers of what was stored. In an inferred session another client may have read the revision of these numbers, and nobody can tell
-// which of the two writes. If such a read is outstanding, it is the base, and ambiguous. Else the base is KindExplicit without a body.
+// The client may also have the numbers from the answer to the session's last write. In a named session the base is then the view, with the
+// numbers of the stored revision. In an inferred session another client may have read the revision of these numbers, and optimist can't
+// tell which of the two clients writes. If such a read is outstanding, it is the base, and ambiguous. Otherwise the base is KindExplicit
+// without a body.
 func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Base {
 	t := s.selection(sess, ref, sent)
 	t.Explicit = n
@@ -50,7 +50,7 @@ func (s *Store) TakeAt(sess Session, ref doc.Ref, n doc.Numbers, sent []byte) Ba
 
 // take does what Take says, for a write that is in no trace.
 func (t *selection) take(ctx context.Context) (Base, error) {
-	if ctx.Err() == nil { // a ctx that has ended only says that Take must not wait
+	if ctx.Err() == nil { // a ctx that has ended means only that Take must not wait
 		t.client = ctx
 	}
 	b, wait := t.try()
@@ -109,7 +109,7 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 		b.claim.attempt = t.attempt
 	}
 	candidates, wait := t.takeOrWait(&b)
-	for candidates != nil && !t.rank(candidates, &b) { // again if another write has reserved the likeliest meanwhile
+	for candidates != nil && !t.rank(candidates, &b) { // once more if another write has reserved the likeliest candidate meanwhile
 		candidates, wait = t.takeOrWait(&b)
 	}
 	if t.s.dryRun {
@@ -122,11 +122,11 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
-	t.dropOldInheritance() // before the entry is looked up: it may drop the entry
+	t.dropOldInheritance() // before the entry is looked up, because it may drop the entry
 	e, f := t.sh.Get(t.k, t.ix.Gone(), t.now), t.sh.pending.Of(t.k)
 	b.claim.takenAt = t.sh.Order
 	if t.after == nil && !t.Explicit.Known() && !t.Named && !t.traceTells && t.ix.IsBlind(t.k.Session, t.now) {
-		b.Reason = ReasonBlind // the session stays blind while it writes documents that it hasn't read
+		b.Reason = ReasonBlind // the session stays a blind writer while it writes documents that it hasn't read
 		b.claim.blind = (e == nil || e.Empty()) && !f.Any() && t.sh.Lost(t.k, e) == ReasonNone
 		t.count(KindNone)
 		return nil, nil
@@ -165,7 +165,7 @@ func (t *selection) noteCrowd(e *viewcache.Entry, k *choice.Input, a choice.Acti
 	case e == nil || t.s.dryRun || t.after != nil:
 	case k.InFlight || !e.IsNewestRead():
 		e.Crowd.Meet()
-	case a != choice.RankAll: // whose content shows more
+	case a != choice.RankAll: // rank judges by the content, and shows more
 		e.Crowd.Fade()
 	}
 }
@@ -181,8 +181,8 @@ func (t *selection) dropOldInheritance() {
 	}
 }
 
-// followFirst is for a write that may repeat another. If the first try has given its base back for it, followFirst takes that. If the first
-// try is under way, it returns a channel to wait for.
+// followFirst is for a write that may repeat an earlier one, its first try. If the first try has given its base back for this write,
+// followFirst takes that base. If the first try is under way, followFirst returns a channel to wait for.
 func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wait <-chan struct{}) {
 	a := t.attempt
 	if !t.lookedBefore {

@@ -13,7 +13,7 @@ func (t *selection) takeInTrace(ctx context.Context) (Base, error) {
 	if !reads && wrote {
 		b, err := t.s.Take(ctx, thread, t.k.Ref, t.Sent) // waits for the trace's write in flight
 		switch {
-		case err != nil, b.Kind == KindView, b.Kind == KindAbsent, b.Kind == KindLost: // lost: it has seen what nobody knows
+		case err != nil, b.Kind == KindView, b.Kind == KindAbsent, b.Kind == KindLost: // lost: the trace has seen a revision that nobody knows
 			b.Join(t.s.Witness(t.sess, t.k.Ref))
 			return b, err
 		}
@@ -24,12 +24,12 @@ func (t *selection) takeInTrace(ctx context.Context) (Base, error) {
 	t.traceTells = reads && t.s.find(t.k.Ref.Index, t.sess.Credentials(), t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
 	if b.claim.trace == t.sess.Trace() && b.claim.store != nil {
-		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the trace knows what was sent
+		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the sent document becomes the trace's view
 	}
 	return b, err
 }
 
-// traceHas reports whether reads of the trace are outstanding, and whether a write from one of them is known, or in flight.
+// traceHas reports whether reads of the trace are outstanding, and whether the store knows a write from one of them, or has one in flight.
 func (t *selection) traceHas() (reads, wrote bool) {
 	now, thread := t.s.clock(), viewcache.KeyOf(t.sess.Written(), t.k.Ref)
 	gone := t.s.find(t.k.Ref.Index, t.sess.Credentials(), now).Gone()
