@@ -27,14 +27,14 @@ import (
 
 // attempt is the work on one batch of changes to a document: here a 409 becomes a 200.
 //
-// Each try asks every change's intent what shall stand in place of the current revision, and writes that under the revision's guard. At
-// the first try the current revision is the base itself, or what the lane's last write left. The latter is a guess: a guarded write may be
-// made from it, but nothing is decided by it. After a conflict, the current revision is read from the engine.
+// Each try asks every change's intent for the document that shall replace the current revision, and writes it guarded by that revision. At
+// the first try, the current revision is the base, or a guess: the revision that the lane's last write left. A guarded write may be made
+// from a guess, but nothing else may be decided by it. After a conflict, the attempt reads the current revision from the engine.
 type attempt struct {
 	s            *Service
 	batch        *retry.Batch[*change]
 	open         []*change // without an answer yet, in order
-	separate     []*change // could not go with the others: each goes by itself, after them
+	separate     []*change // can't go with the others: each goes by itself, after them
 	cur          doc.Revision
 	trail        mark.Trail // the marks of cur, which aren't in its Source
 	source       source
@@ -49,8 +49,8 @@ type attempt struct {
 	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
 	budgetLevel  int64           // what the leader's request held before the first try
 	conflict     *respond.Answer // the engine's last 409, for when trying ends
-	noIndex      bool            // there was no index when the document was last read
-	moved        bool            // the name stands for another index than the changes were made for
+	noIndex      bool            // the engine had no such index when the document was last read
+	moved        bool            // the name now stands for another index than when the changes were made
 }
 
 // source is where the current revision comes from.
@@ -60,7 +60,7 @@ const (
 	unread source = iota // nothing is known yet
 	based                // it is the base of a change
 	guess                // it is what the lane's last write left
-	early                // it was read from the engine before the first try, to make a write from: nothing is decided by it
+	early                // it was read from the engine before the first try: a write may be made from it, but nothing else decided by it
 	read                 // it was read from the engine after the lane's last write
 )
 
@@ -90,12 +90,12 @@ func (s *Service) outOfLane(ctx context.Context, c *change) error {
 		return err
 	}
 	if c.Outcome.Base == outcome.BaseAbsent {
-		c.Outcome.Base = outcome.BaseNone // nor does the engine refuse it if there is a document
+		c.Outcome.Base = outcome.BaseNone // the engine, too, takes it whether or not there is a document
 	}
 	return s.pass(ctx, c, c.Outcome.Reason)
 }
 
-// place is where the change's document is. If its index isn't known, each realm has its own: a gateway may send its clients elsewhere.
+// place is where the change's document is. If the index isn't known, each realm gets a place of its own: a gateway may choose by the realm.
 func (c *change) place() retry.Place {
 	if c.Index.UUID != "" {
 		return retry.Place{Ref: c.Ref(), UUID: c.Index.UUID}
@@ -143,9 +143,9 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 	s.leaveBatch(a)
 }
 
-// leaveBatch is for when all changes of a batch have their answers.
+// leaveBatch is called once all changes of a batch have their answers.
 func (s *Service) leaveBatch(a *attempt) {
-	for _, c := range a.batch.Members { // before any of them has its answer: then their memory may belong to other requests
+	for _, c := range a.batch.Members { // before a client gets its answer: after that, its change's memory may belong to another request
 		s.reportCollision(c)
 	}
 }
@@ -159,7 +159,7 @@ func (a *attempt) do(ctx context.Context) {
 	switch {
 	case a.parked:
 		return
-	case err != nil && !a.moved: // else the tries were refused in another index
+	case err != nil && !a.moved: // if the name was moved, the tries were refused in another index
 		a.settleDoubt(ctx)
 	}
 	for _, c := range a.open {
@@ -196,7 +196,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	case err != nil || len(a.open) == 0:
 		return err
 	case (n > 1 || a.source.isRead()) && ctx.Err() != nil:
-		return context.Cause(ctx) // the client has left: what isn't sent yet never is
+		return context.Cause(ctx) // the client has left: a write that isn't sent yet is never sent
 	}
 	a.body = body
 	res, err := a.send(ctx, body)
@@ -206,7 +206,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 	return a.handleAnswer(ctx, res, err)
 }
 
-// releaseMemory gives back the memory of the try before this one: of the document that it read, and of the drafts.
+// releaseMemory gives back the memory of the earlier try: of the document that it has read, and of its drafts.
 func (a *attempt) releaseMemory(leaders *budget.Account) {
 	leaders.Cut(a.budgetLevel)
 	for _, c := range a.open {
@@ -216,7 +216,7 @@ func (a *attempt) releaseMemory(leaders *budget.Account) {
 	}
 }
 
-// start chooses the revision that the first try is made from. A base that the lane has replaced is none: its guard would fail.
+// start chooses the revision for the first try. A base that the lane has replaced can't be it: the engine would refuse its guard.
 func (a *attempt) start(ctx context.Context) {
 	first := a.open[0]
 	switch rev, ok := a.batch.Guess(first.scope()); {
@@ -293,7 +293,7 @@ func (a *attempt) kind(c *change) outcome.Kind {
 	return outcome.Merged
 }
 
-// handleAnswer deals with what came of a try.
+// handleAnswer deals with the result of a try.
 func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err error) error {
 	first := a.open[0]
 	switch {
@@ -309,7 +309,7 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 		a.conflict = first.conflict(intent.ErrDeleted.Error())
 		return doc.ErrConflict
 	case res.Status/100 == 4 && res.Status != 429 && len(a.open) > 1:
-		// What is wrong with one change, or with all of them together, must not fail the others: each goes alone.
+		// One change that the engine refuses, or all of them together, must not fail the others: each goes alone.
 		res.Release()
 		a.split(ctx)
 		return nil
@@ -337,7 +337,7 @@ func (a *attempt) split(ctx context.Context) {
 
 // goAlone gives a change of the batch an attempt of its own.
 func (a *attempt) goAlone(ctx context.Context, c *change) {
-	a.batch.Forget() // the batch's document is no start for it
+	a.batch.Forget() // the change must not start from the batch's document
 	(&attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}).do(ctx)
 }
 

@@ -18,8 +18,8 @@ type carrier interface {
 // load is one write to send.
 type load struct {
 	*change             // whose request it goes as
-	body    []byte      // the document; for a delete, the client's own body; of an _update, what becomes of the document
-	part    intent.Part // of an _update, what of body goes
+	body    []byte      // the document, also for an _update; for a delete, the client's own body
+	part    intent.Part // for an _update, the part of body that is sent
 	remove  bool        // the document shall not be there
 	guard   doc.Numbers // the revision whose place it may take; zero for a document that must not be there
 }
@@ -32,7 +32,7 @@ func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) 
 	return s.send(ctx, l.change, l.out.Guarded(body, l.guard, create))
 }
 
-// park has the change's Parker keep the request, and reports whether it does.
+// park hands the request to the change's Parker, and reports whether the Parker keeps it.
 func (l *load) park() bool {
 	body, create := l.outgoing()
 	return l.req.Parker.Park(&l.out, body, l.guard, create)
@@ -52,7 +52,7 @@ func (l *load) outgoing() (body []byte, create bool) {
 	return body, create
 }
 
-// send sends a request of the change's, on a way of its own if it has one: a bulk sends again what the engine rejects.
+// send sends a request of the change, on the change's own way if it has one: a bulk sends rejected items again.
 func (s single) send(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
 	r.Background = c.req.Background
 	switch {

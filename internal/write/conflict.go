@@ -32,7 +32,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.batch.Again()
-	noop := res.Status != http.StatusConflict // of an _update that only creates: there is a document
+	noop := res.Status != http.StatusConflict // an _update that only creates has found a document
 	if noop {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 	} else {
@@ -97,7 +97,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 	return err
 }
 
-// locateAgain asks what the index is, for changes that came before there was one: perhaps its documents can't be patched.
+// locateAgain asks what the index is, if it was made after the changes came: perhaps its documents can't be patched.
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -108,8 +108,8 @@ func (a *attempt) locateAgain(ctx context.Context) {
 	a.open = left
 }
 
-// compose makes the document to write from the current revision. A write under a guard may start from a guess. That a change is refused, or
-// needs no write, is decided on a fresh read alone: it is about the stored document, not about one that waiting changes may make.
+// compose makes the document to write from the current revision. A guarded write may start from a guess. Only a fresh read decides that a
+// change is refused, or needs no write: the guess may be of a document that isn't stored.
 func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	for {
 		if a.source == unread {
@@ -118,7 +118,7 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 			}
 		}
 		if !a.cur.Known() && len(a.open) > 1 {
-			// Creates share no write: without numbers, the others couldn't learn that they haven't seen all of the document.
+			// Creates share no write: the answer would have no numbers that tell a client that it hasn't seen the whole document.
 			a.split(ctx)
 			return nil, nil
 		}
@@ -141,8 +141,8 @@ func (a *attempt) compose(ctx context.Context) (body []byte, err error) {
 	}
 }
 
-// fold asks the intents one after the other: each gets the draft of the one before, and returns the draft that replaces it. A change that
-// is refused beside others goes alone after them, because the others may be refused themselves.
+// fold asks the changes' intents one after the other. Each gets the draft of the intent before it, and returns a new draft. A refused
+// change goes alone after the others: the engine may still refuse those, and the change may be right without them.
 func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
 	cur, left := a.cur, a.open[:0:len(a.open)]
 	a.changes = 0
@@ -188,7 +188,7 @@ func (c *change) notReplayed(reason string) {
 	}
 }
 
-// conflict is a version conflict in the engine's shape, for what optimist decided on a fresh read.
+// conflict is a version conflict in the engine's shape, which optimist has found on a fresh read.
 func (c *change) conflict(reason string) *respond.Answer {
 	return respond.Conflict(c.Doc.Index, c.Doc.ID, reason)
 }

@@ -16,7 +16,7 @@ import (
 	"optimist/internal/uri"
 )
 
-// put writes a document, or deletes it, under its base's guard. In a data stream, that has to be what its client has read.
+// put writes a document, or deletes it, under its base's guard. In a data stream, the base must be a revision that the client has read.
 func (s *Service) put(ctx context.Context, c *change) error {
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	// A client that saw nothing there and deletes it: the engine says not_found, or deletes what came since.
+	// A client deletes a document that it hasn't found. The engine says not_found, or deletes a document that came since.
 	absent := c.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent
 	if absent && (s.gate.Enforces(c.Rule) || c.req.Journal != nil) {
 		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
@@ -105,7 +105,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	case errors.Is(err, base.ErrNoIndex):
 		c.answer = respond.NoSuchIndex(c.Name, "")
 	case errors.Is(err, doc.ErrMissing):
-		// as the engine says of what it never had
+		// as the engine answers for a document that it never had
 		c.answer = c.filtered(respond.Written(s.documentOf(c), doc.Revision{Version: 1}, respond.NotFound))
 	case err != nil && !rev.Known():
 		return err
@@ -115,8 +115,8 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	return nil
 }
 
-// settleTransform finds out whether the rule's transform can be applied to a write, and what that makes of the decision to pass the write.
-// The body has to be JSON. If the transform reads the stored document, that has to be readable as it is stored.
+// settleTransform finds out whether the rule's transform can be applied to a write, and decides anew whether the write is passed. The body
+// has to be JSON. If the transform reads the stored document, optimist has to be able to read the document as it is stored.
 func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
 	t := c.intents.Transformer()
 	if t == nil {
@@ -145,9 +145,9 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 	return false, nil
 }
 
-// readBeforePass is for a write that would be passed, although a transform or a journal needs the stored document. The write is guarded: by
-// the client's own numbers, or else by those of the document, which is fetched. pass says that the write is passed all the same: the
-// client gives a version of its own, and the engine takes no guard with that.
+// readBeforePass is for a write that would be passed, although a transform or a journal needs the stored document. It fetches the document,
+// and guards the write: by the client's own numbers, or else by those of the document. pass says that the write is passed all the same,
+// because the client gives a version of its own: the engine takes no guard beside one.
 func (s *Service) readBeforePass(ctx context.Context, c *change) (pass bool, err error) {
 	n, own := api.OwnGuard(c.Op.Query)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"optimist/internal/doubt"
 )
 
-// What can have become of a write that has no answer: see package delivery.
+// The possible outcomes of a write without an answer: see package delivery.
 var (
 	ErrUnknownOutcome = delivery.ErrUnknownOutcome
 	ErrNotWritten     = delivery.ErrNotWritten
@@ -38,12 +38,12 @@ func (a *attempt) anyMaybeApplied() bool {
 	return slices.ContainsFunc(a.open, func(c *change) bool { return c.maybeApplied })
 }
 
-// judgeDoubt sorts the changes of which a try may have been applied, on the revision just read. The order is that of safety: marks
-// prove; a revision that is still the guard's shows that no try was applied, and the same guard keeps a late one from counting twice; a
-// change that is as good twice as once, with every path it touches as it was, is replayed; of the rest the outcome is unknown.
+// judgeDoubt judges the changes that a try may have applied, by the revision just read, safest evidence first. Marks prove. If the guard's
+// revision is still there, no try was applied, and the guard stops a late one. A change that does no harm if it is applied twice is
+// replayed, if every path that it touches is as it was. The outcome of all other changes is unknown.
 //
-// An equal body proves nothing: somebody else may have written it. Nor does it prove anything that there is no document, as there
-// was none: it may have been made and deleted since, and absence has no numbers that would tell.
+// An equal body proves nothing: another client may have written it. If the guard was that there is no document, and there is none now, this
+// proves nothing, either: somebody may have made and deleted it meanwhile, and absence has no numbers.
 func (a *attempt) judgeDoubt(ctx context.Context) {
 	still := a.doubt.StillAt(&a.cur)
 	if still || a.othersWrote() {
@@ -62,9 +62,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	a.open = left
 }
 
-// mayRepeat reports whether the change is as good twice as once, and every path that it touches is as it was. It mayn't be repeated in a
-// document that was perhaps made anew since a try that may have been applied: the client wrote to the one before. If there was none before,
-// the document that is there now may be the second since.
+// mayRepeat reports whether the change does no harm if it is applied twice, and every path that it touches is as it was. After a try that
+// may have been applied, the document may have been made anew: the client hasn't written to that one. If there was no document before, the
+// present one may be the second since.
 func (a *attempt) mayRepeat(c *change) bool {
 	if c.maybeApplied && a.doubt.MayBeAnew(&a.cur) {
 		return false
@@ -72,11 +72,11 @@ func (a *attempt) mayRepeat(c *change) bool {
 	return c.intent.Repeatable(&c.draft, a.cur)
 }
 
-// othersWrote reports whether the revision just read shows by itself that the last try wasn't applied: one write has been made
-// since the guard, and it left something else.
+// othersWrote reports whether the revision just read shows that the last try wasn't applied: there was one write since the guard's
+// revision, and it has left another document than the try would have.
 func (a *attempt) othersWrote() bool {
 	first := a.open[0]
-	// The engine stores what it makes of a part in its own spelling.
+	// The engine stores a document that it has merged a part into in its own spelling.
 	return !first.goesAsPart() && a.doubt.OthersWrote(&a.cur, !first.MayBeRewritten())
 }
 
@@ -99,7 +99,7 @@ func (a *attempt) samePrimary(ctx context.Context) bool {
 	return same
 }
 
-// settleDoubt is for when a change is refused, or trying ends: a conflict is the answer only if it was one with others.
+// settleDoubt is called when a change is refused, or the tries end. A conflict is the answer only if other clients' writes caused it.
 func (a *attempt) settleDoubt(ctx context.Context) {
 	if len(a.open) > 0 && a.doubt.Open() {
 		a.samePrimary(ctx)

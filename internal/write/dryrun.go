@@ -14,9 +14,9 @@ import (
 	"optimist/retry"
 )
 
-// Explain tells what Do would do with the write, without doing it. It is Do, with a stand-in that gets the writes and answers as the
-// engine would, for the current document. The session's base is looked at and given back at once; no lane is held up; nothing is counted.
-// It doesn't know the engine's own objections to the document.
+// Explain tells what Do would do with the write, without doing it. It runs Do with a stand-in for the engine, which answers as the engine
+// would for the current document. It reserves no base, holds up no lane and counts nothing. It doesn't know for what reasons the engine
+// itself would refuse the document.
 //
 // Errors are those of Do. If an error is the client's answer (a rule demands a base, for example), there is an account, too.
 func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, error) {
@@ -30,7 +30,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	play := &explain.Rehearsal{Account: a, Passed: r.Reason,
 		Look:  func(ctx context.Context) (doc.Revision, error) { return stage.bases.Current(ctx, &c.Search) },
 		Named: func() respond.Document { return stage.documentOf(c) }}
-	stage.letters = nil // what would be refused is told; nothing is kept
+	stage.letters = nil // the account says what would be refused; no dead letter is made
 	stage.direct, stage.events = single{delivery.Sender{Up: play}}, Events{}
 	stage.carrier, stage.noops = stage.direct, noop.Asker{Sender: delivery.Sender{Up: explain.Silence{}}}
 	stage.lanes = retry.NewLanes(1, stage.mayJoin)

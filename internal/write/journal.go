@@ -9,7 +9,7 @@ import (
 	"optimist/internal/upstream"
 )
 
-// updateJournalled performs an _update, if it can be made here.
+// updateJournalled performs an _update, if optimist can apply it itself.
 func (s *Service) updateJournalled(ctx context.Context, c *change) error {
 	taken, err := s.updateHere(ctx, c)
 	if err == nil && !taken {
@@ -27,7 +27,7 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 	return s.inLane(ctx, c)
 }
 
-// noteInJournal notes the load in the journal of its client's lock. The error is doc.ErrConflict where the document has changed already.
+// noteInJournal notes the load in the journal of its client's lock. The error is doc.ErrConflict if the document has changed already.
 func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 	l, c := &a.load, a.load.change
 	e := journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,

@@ -10,14 +10,14 @@ import (
 	"optimist/internal/undeliverable"
 )
 
-// keep makes a dead letter of a write that can't be placed, if the rule asks for that, and returns the error that remains. The client
-// gets a 202 once the letter is stored. Otherwise it gets the error that it would get without a letter.
+// keep makes a dead letter of a write that can't be placed, if the rule asks for dead letters. Once the letter is stored, the client gets a
+// 202, and keep returns nil. Otherwise keep returns the error that the client gets.
 func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	if c.Preset != nil || c.req.OnlyInBulk {
 		return err
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), intake.ErrTimeout) {
-		return err // the client has left: nobody would be told of the letter
+		return err // the client has left: nobody would learn of the letter
 	}
 	w := c.undelivered(err)
 	reason := w.Why()
@@ -26,7 +26,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	if c.Doc.Index == "" {
-		c.Doc.Index = c.Name // the engine couldn't be asked what it stands for
+		c.Doc.Index = c.Name // the engine hasn't said which index the name stands for
 	}
 	if c.attempts == 0 {
 		s.bases.TakeLate(ctx, &c.Search)
@@ -38,8 +38,8 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 	c.answer.Release()
 	c.answer = respond.Kept(s.documentOf(c), id, reason)
 	c.Outcome.Kind, c.Outcome.Reason = outcome.DeadLetter, reason
-	// The client's copy has a change that isn't stored. The numbers alone guard its next write from the same revision: a merge would make
-	// this change a second time.
+	// The client's copy has a change that isn't stored. A merge of its next write from the same base would make this change, and the replay
+	// of the letter would make it again. So the base's numbers only guard that write.
 	c.Base.Doubt()
 	return nil
 }

@@ -11,18 +11,18 @@ import (
 	"optimist/internal/respond"
 )
 
-// makesUpdates reports whether optimist itself puts the doc of an _update into the document, and writes that whole: a transform, and locks,
-// need the whole document.
+// makesUpdates reports whether optimist itself merges the doc of an _update, and writes the whole document: a transform, and locks, need
+// the whole document.
 func (c *change) makesUpdates() bool { return c.Rule.Transform != nil || c.Rule.Locks != nil }
 
-// atGate is the change as a write that wants to go.
+// atGate is the change as package gate judges it.
 func (c *change) atGate() *gate.Write {
 	return &gate.Write{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
 }
 
-// admit asks the locks about the open changes, which go as one write, under a rule that enforces locks. It comes after their guard is
-// known, and right before they are sent. Changes that aren't admitted have their answer then. again says that the document has
-// to be read first: without that nobody knows where in the tree it is.
+// admit asks the locks about the open changes, which go as one write, under a rule that enforces locks. Call it right before the write is
+// sent, once its guard is known. Changes that the locks refuse get their answer. again says that the document has to be read first,
+// because nobody knows where in the tree it is.
 func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	first := a.open[0]
 	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {
@@ -43,7 +43,7 @@ func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	return false
 }
 
-// bar gives the open changes the answer of the locks. Nothing is sent for them any more.
+// bar gives the open changes the answer of the locks. They are closed then, so that nothing is sent for them.
 func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string) {
 	a.settleDoubt(ctx)
 	a.batch.Forget()
@@ -57,14 +57,14 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.answerAll(answer)
 }
 
-// admitPassed asks the locks about a write that goes without a lane. The engine itself has to guard such a write: because it only makes a
-// document, or has the client's own sequence number. Any other is refused: if it came late, nobody would notice. done says that the write
-// has its answer.
+// admitPassed asks the locks about a write that goes without a lane. The engine itself has to guard it: the write only creates a document,
+// or has the client's own sequence number. Otherwise the write is refused, because it could come late, and nobody would notice. done says
+// that the write has its answer.
 func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done bool, err error) {
 	if !s.gate.Enforces(c.Rule) {
 		return false, nil
 	}
-	if c.Index.Name == "" { // a create has nothing else to ask for
+	if c.Index.Name == "" { // a create hasn't asked for the index before
 		if err := s.bases.Locate(ctx, &c.Search); err != nil {
 			return false, err
 		}
@@ -102,14 +102,14 @@ func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) boo
 	return true
 }
 
-// refuseUnguardable answers a write that can't be let through where locks are enforced.
+// refuseUnguardable answers a write that can't be guarded, and so must not be sent under enforced locks.
 func (c *change) refuseUnguardable(why string) {
 	c.answer, c.barred = c.atGate().Unguardable(why), true
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, outcome.ReasonUnguardable
 }
 
-// deleteAbsent deals with a delete whose client has found no document. The engine would delete, unguarded, a document that came since. If
-// there still is none, the client has its answer (done). Else the document that is there is the delete's base.
+// deleteAbsent deals with a delete by a client that has found no document. The engine would delete, unguarded, a document that came since.
+// If there still is no document, the delete gets its answer, and done is true. Otherwise that document is the delete's base.
 func (s *Service) deleteAbsent(ctx context.Context, c *change) (done bool, err error) {
 	kind := c.Outcome.Base
 	if err := s.bases.FetchBase(ctx, &c.Search); err != nil {

@@ -16,17 +16,17 @@ import (
 	"optimist/retry"
 )
 
-// Marks show whether a write was applied whose answer was lost, under a rule with write_id. Every write of a whole document, or of a part
-// that is merged here, leaves an id in the document, with the revision that it replaced. The document keeps the last few.
+// Under a rule with write_id, marks show whether a write whose answer was lost was applied. Every write of a whole document, or of a part
+// that optimist merges, leaves a mark in the document: an id, and the revision that the write replaced. The document keeps the last few.
 //
-//	one of ours is there                             it was applied
-//	another's is there, in the place of our guard     it wasn't, and never will be: a revision is replaced once
-//	neither                                          nobody can tell
+//	the document has a mark of our write                      our write was applied
+//	another write's mark says that it replaced our guard      it wasn't applied, and never will be: a revision is replaced once
+//	neither                                                   nobody can tell
 //
-// Marks belong to optimist: intents, rules and merges never see them. They are taken out of a document when it comes, and put back when
-// it goes. Kept documents (a session's views, a lane's guess) include them.
+// Marks belong to optimist: intents, rules and merges never see them. optimist takes them out of a document that it reads, and puts them
+// back into one that it writes. Kept documents (a session's views, a lane's guess) include them.
 
-// dropMarks takes out of a part what its client sent in the field of marks. What is stored there is put in last.
+// dropMarks takes the field of marks out of a client's part. The document's own marks are put in last.
 func (c *change) dropMarks() {
 	if c.Op.Kind == api.Update {
 		c.req.Body = mark.Drop(c.req.Body, c.field(), "doc", "upsert")
@@ -34,7 +34,7 @@ func (c *change) dropMarks() {
 	}
 }
 
-// unmarked is a revision without its marks, and these.
+// unmarked returns a revision without its marks, and the marks.
 func (c *change) unmarked(rev doc.Revision) (doc.Revision, mark.Trail) {
 	if c.field() == "" || rev.Source == nil {
 		return rev, nil
@@ -70,7 +70,7 @@ func (c *change) withMarks(document []byte) []byte {
 	return document
 }
 
-// newMark is the mark of a write in the place of a revision; without numbers, of one that makes a document.
+// newMark is the mark of a write that replaces the revision over. Without numbers, the write creates the document.
 func (c *change) newMark(over doc.Numbers) mark.Mark {
 	m := mark.Mark{ID: c.req.WriteID, Over: over, New: !over.Known()}
 	if m.ID == 0 {
@@ -82,8 +82,8 @@ func (c *change) newMark(over doc.Numbers) mark.Mark {
 	return m
 }
 
-// mark has the load of an attempt leave a mark, for all changes that go with it. A part that changes nothing goes without: the engine
-// doesn't write it then, and finds the document unchanged.
+// mark puts a mark into the load of an attempt, for all changes in it. It leaves out a part that changes nothing: without a mark, the
+// engine finds the document unchanged, and doesn't write it.
 func (a *attempt) mark() {
 	first, l := a.open[0], &a.load
 	if l.remove || l.body == nil || l.part != nil && bytes.Equal(bytes.TrimSpace(l.body), bytes.TrimSpace(a.cur.Source)) {
@@ -101,7 +101,7 @@ func (a *attempt) mark() {
 	}
 	for _, c := range a.open {
 		if !c.maybeApplied && !a.doubt.IsPending() {
-			c.tries = c.tries[:0] // it is known that none of those was applied
+			c.tries = c.tries[:0] // the revision just read shows that none of these tries was applied
 		}
 		c.tries, c.trailLeft = append(c.tries, m), t
 	}
@@ -116,8 +116,8 @@ func (a *attempt) current(c *change) doc.Revision {
 	return rev
 }
 
-// judgeMarks judges the change by the marks of the revision just read. decided says that they tell: then the change has its answer if it
-// was applied, and may be made again if it wasn't.
+// judgeMarks judges the change by the marks of the revision just read. decided says that the marks tell its outcome. If the change was
+// applied, it gets its answer. If it wasn't, it may be made again.
 func (a *attempt) judgeMarks(c *change) (decided bool) {
 	if len(c.tries) == 0 || a.cur.Source == nil {
 		return false
@@ -138,8 +138,8 @@ func (a *attempt) judgeMarks(c *change) (decided bool) {
 	return true
 }
 
-// applied answers a change whose mark stands at a place in the trail of the revision just read: it was applied then, and perhaps others
-// have been since, of which its client has seen nothing.
+// applied answers a change that was applied: its mark stands at a place in the trail of the revision just read. Marks behind it are of
+// later writes, which the client hasn't seen.
 func (a *attempt) applied(c *change, at int) {
 	c.maybeApplied, c.trailLeft = false, a.trail
 	m := a.trail[at]
@@ -154,7 +154,7 @@ func (a *attempt) applied(c *change, at int) {
 		result = respond.Created
 	}
 	if c.patch != nil && c.patch.Shows.Whole() {
-		inAnswer = rev // all of it is shown to the client
+		inAnswer = rev // the answer shows the client the whole revision
 	}
 	c.answer = respond.Written(a.s.documentOf(c), inAnswer, result)
 	switch {
@@ -166,7 +166,7 @@ func (a *attempt) applied(c *change, at int) {
 		rev.Source = nil
 		c.settle(ending{stored: rev, created: m.New, current: m.Over})
 	case !last && m.New:
-		c.settle(ending{created: true}) // no numbers are known of what its client has seen
+		c.settle(ending{created: true}) // the numbers of the revision that its client has seen aren't known
 	default:
 		same := last && bytes.Equal(bytes.TrimSpace(a.cur.Source), bytes.TrimSpace(c.Sent))
 		c.settle(ending{stored: rev, created: m.New, current: m.Over, same: same})
@@ -175,8 +175,8 @@ func (a *attempt) applied(c *change, at int) {
 	a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 }
 
-// markPassed puts a mark into a write that goes without a merge. The revision that it replaces isn't known, unless it creates a document,
-// or its client guards it.
+// markPassed puts a mark into a write that is never merged. optimist knows the revision that it replaces only if the write creates the
+// document, or the client guards it.
 func (c *change) markPassed(body []byte) []byte {
 	kind := c.Op.Kind
 	if c.field() == "" || kind != api.Index && kind != api.Create {
@@ -197,8 +197,8 @@ func (c *change) markPassed(body []byte) []byte {
 	return out
 }
 
-// findPassed finds out whether a write was applied that went without a merge, and ended with the error lost, because it has no answer. If
-// that can't be found out, findPassed returns lost.
+// findPassed finds out whether a passed write was applied whose answer is lost; lost is the error of that write. If findPassed can't find
+// it out, it returns lost.
 func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	if len(c.tries) == 0 || !errors.Is(lost, ErrUnknownOutcome) {
 		return lost
@@ -218,15 +218,15 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 	switch {
 	case err != nil, !a.judgeMarks(c):
 		return lost
-	case c.answer == nil: // another write has taken the place of the revision that its client names
+	case c.answer == nil: // another write has replaced the revision that the client's guard names
 		guard, _ := api.OwnGuard(c.Op.Query)
 		c.answer = c.conflict((&intent.MovedError{Guard: guard, Current: a.cur.Numbers}).Error())
 	}
 	return nil
 }
 
-// Find finds out, by its mark, whether a write with the request's WriteID was applied. Then it returns the answer for the client. If the
-// mark isn't there, the answer is nil, and nothing is known. Sessions don't learn of Find. Errors are those of Do.
+// Find looks for the mark of a write with the request's WriteID. If it finds the mark, the write was applied, and Find returns the client's
+// answer. If not, the answer is nil, and the outcome unknown. Find notes nothing in the session. Errors are those of Do.
 func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
 	if err := c.read(r, s); err != nil || c.field() == "" || r.WriteID == 0 {

@@ -21,7 +21,7 @@ func (s *Service) resume(ctx context.Context, a *attempt) {
 	s.leaveBatch(a)
 }
 
-// release ends what a write holds, whatever has become of it, unless it is parked: a panic must not have the session wait for ever.
+// release gives back what a write holds, unless the write is parked. It also runs after a panic, so that the session doesn't wait for ever.
 func (c *change) release() {
 	if !c.lead.parked {
 		c.Base.Release()

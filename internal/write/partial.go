@@ -10,12 +10,12 @@ import (
 	"optimist/internal/uri"
 )
 
-// updateSeen performs an _update with `doc` whose client has seen the document: a change of the part's paths, from the client's view. The
-// client's own request goes under the view's guard. After a conflict the change is merged like a whole document, and goes again as an
-// _update, with the merge's values at these paths. So the engine's merge, its answer, detect_noop and _source stay what they are.
+// updateSeen performs an _update with `doc` by a client that has seen the document: a change of the part's paths, from the client's view.
+// It sends the client's own request, guarded by the view. After a conflict it merges the change as one of a whole document, and sends an
+// _update with the merged values at these paths. So the engine's merge, its answer, detect_noop and _source work as always.
 //
 // taken is false if the client's view isn't known, or if the rule, or the kind of _update, leaves the request to the engine. If the
-// client gives its own guard, its request is sent as it is; its view is known all the same.
+// client gives its own guard, updateSeen sends the request as it is, but knows the view.
 func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err error) {
 	if c.Rule.EngineUpdates {
 		return false, nil
@@ -45,7 +45,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 		c.Outcome.Untransformed = c.Rule.Transform != nil
 	}
 	_, retries := uri.Param(c.Op.Query, "retry_on_conflict")
-	if passed || retries && (c.viewWithPart == nil || c.Base.OnlyGuards()) { // the client wants the engine to merge what can't be merged here
+	if passed || retries && (c.viewWithPart == nil || c.Base.OnlyGuards()) { // the engine retries what optimist can't merge
 		return true, s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict", "doc_as_upsert")
@@ -56,7 +56,7 @@ func (s *Service) updateSeen(ctx context.Context, c *change) (taken bool, err er
 // leaveToEngine makes the change one that the engine merges by itself.
 func (c *change) leaveToEngine() {
 	c.Base.LeaveToEngine(c.Part.Makes)
-	c.Outcome.Ambiguous = c.Outcome.Ambiguous && c.Rule.FailConflict // it may be stale, and can't be refused for that
+	c.Outcome.Ambiguous = c.Outcome.Ambiguous && c.Rule.FailConflict // on_conflict: fail would refuse a stale one
 	if c.Outcome.Base != outcome.BaseLost {
 		c.Outcome.Base = outcome.BaseNone
 	}
@@ -75,14 +75,14 @@ func (c *change) seePart() {
 	}
 }
 
-// rebasePatch makes a patch that stands for an _update a change of its part from the client's view. If that can't be merged, it guards
-// the patch; if more is stored than the client has seen, it refuses the patch.
+// rebasePatch makes a patch that stands for an _update a change of the part from the client's view. If the view can't be merged, it guards
+// the patch. If the engine stores something else than the client has seen, rebasePatch refuses the patch.
 func (s *Service) rebasePatch(c *change) {
 	if c.patch.Upsert && c.Base.Kind != session.KindAbsent && !c.Rule.RecreateMissing {
 		c.patch.Upsert, c.patch.MissingError = false, intent.ErrDeleted
 	}
 	switch {
-	case c.guard.Known(): // the client's own
+	case c.guard.Known(): // the client's own guard
 	case c.BaseKnown() && !c.Base.OnlyGuards() && !c.Rule.FailConflict:
 		c.patch.Edit = intent.Rebased{Partial: c.intents.Partial(c.viewWithPart)}
 	case c.Base.Kind == session.KindAbsent:

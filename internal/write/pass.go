@@ -11,14 +11,14 @@ import (
 	"optimist/internal/upstream"
 )
 
-// pass sends the write as it is. What the session learns from it depends on its base: a write without one leaves no view.
+// pass sends the write as it is. What the session learns from it depends on the base: a write without a base leaves no view.
 func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.req.Journal != nil {
 		return journal.Passed(c.Op, reason)
 	}
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, reason
 	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.Op.Kind != api.Delete {
-		c.Outcome.Kind = outcome.Guarded // by the client, or by the engine, which makes no document twice
+		c.Outcome.Kind = outcome.Guarded // by the client's own guard, or because the engine creates no document twice
 	}
 	body, unfit := c.intents.Outgoing(c.req.Body)
 	if unfit != nil {
@@ -45,7 +45,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	return nil
 }
 
-// sendDirect sends a request of the change's that no lane is for.
+// sendDirect sends a request of the change that goes without a lane.
 func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
 	res, err := s.direct.send(ctx, c, r)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) {

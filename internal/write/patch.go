@@ -16,14 +16,14 @@ import (
 	"optimist/internal/undeliverable"
 )
 
-// asPatch makes the change a document with the patch applied.
+// asPatch makes the change one that applies a patch to the document.
 //
-// Afterwards, with `_source=true`, the client has seen the document, as by a read. Otherwise, in a named session, its view is the earlier
-// view with the patch applied, if it fits: a client that keeps a copy and patches the document patches the copy, too, or means to put the
-// old values back. In both cases it hasn't seen changes of others in between. In an inferred session the patch's client isn't known.
+// With `_source=true`, the client then has seen the document, as by a read. Otherwise, in a named session, its view becomes the earlier
+// view with the patch applied, if the patch fits. A client that keeps a copy patches the copy, too, or wants to put the old values back
+// later. In both cases it hasn't seen other clients' changes in between. In an inferred session nobody knows which client has patched.
 //
-// The answer carries the numbers of the stored revision, like the answer to an _update. It has an ETag only if the client has seen the
-// whole document.
+// The answer has the numbers of the stored revision, like the answer to an _update. It has an ETag only if the client has seen the whole
+// document.
 func (c *change) asPatch(p *patch.Request) {
 	c.patch, c.fromBase, c.JSON, c.Plain = p, false, true, patch.AnsweredInJSON(c.Op, c.Fields)
 	c.intents.Patch, p.Source, p.OnlyNew = p, &c.intents, c.OnlyNew
@@ -34,7 +34,7 @@ func (c *change) asPatch(p *patch.Request) {
 	}
 }
 
-// guardPatch has the patch made only in place of the revision n.
+// guardPatch lets the patch replace only the revision n.
 func (c *change) guardPatch(n doc.Numbers) { c.guard, c.patch.Guard = n, n }
 
 // patchDocument performs a PATCH.
@@ -96,8 +96,7 @@ func (s *Service) unpatchable(c *change) *respond.Answer {
 	return undeliverable.Unpatchable(&c.Search, s.catalog.Guardable(c.Asker(), c.Index))
 }
 
-// barPatch reports whether a patch turns out to be one that may not be made here, and answers it; an _update is left to the
-// engine.
+// barPatch reports whether optimist must not apply the patch after all. It answers a PATCH, and leaves an _update to the engine.
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.unpatchable(c)
 	if c.answer == nil && c.Op.Kind == api.Update && !c.OnlyNew {
@@ -107,8 +106,7 @@ func (s *Service) barPatch(c *change) bool {
 	return c.unpatchable
 }
 
-// choosePatchGuard finds what else than if_seq_no may guard a patch: If-Match, or the stamp of a copy. If-Match: * asks for any
-// document.
+// choosePatchGuard guards a patch that has no if_seq_no: by If-Match, or by the stamp of a copy. If-Match: * asks for any document.
 func (s *Service) choosePatchGuard(ctx context.Context, c *change) error {
 	if c.guard.Known() || c.Part != nil {
 		return nil

@@ -18,10 +18,10 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// refuse answers a change whose intent can't be applied to the current revision, which was just read.
+// refuse answers a change whose intent can't be applied to the revision just read.
 func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	if c.maybeApplied {
-		c.err = ErrUnknownOutcome // the refusal is of another try than the one that may have been applied
+		c.err = ErrUnknownOutcome // an earlier try may have been applied, and the refusal is of a later one
 		return
 	}
 	c.Outcome.Kind = outcome.Guarded
@@ -42,7 +42,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	}
 }
 
-// refusal is the answer to a change that can't be made. If a conflict is the reason, and the engine has answered with one, it is that.
+// refusal is the answer to a change that can't be made: the engine's own conflict, if there was one and a conflict is the reason.
 func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unreplayed *noReplayError
 	var both *merge.ConflictError
@@ -65,7 +65,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		c.unfit, c.unpatchable = true, c.patch != nil && intent.Unreadable(unfit.Err)
 		return c.unapplied(unfit)
 	default:
-		// The engine may store a body that the merge can't read: it is guarded, and the conflict is the answer.
+		// The engine may take a body that the merge can't read: optimist only guards such a write, and the conflict is the answer.
 		c.Outcome.Reason = outcome.ReasonFormat
 		err = fmt.Errorf("and it can't be merged: %w", err)
 	}
@@ -92,7 +92,7 @@ func (a *attempt) handleError(res *upstream.Response) {
 	a.open = nil
 }
 
-// answerOf is the engine's answer for the open change i. The last one takes it itself, and the others get copies.
+// answerOf is the engine's answer for the open change i. The last change gets the answer itself, and the others get copies.
 func (a *attempt) answerOf(res *upstream.Response, i int) *respond.Answer {
 	if i == len(a.open)-1 {
 		return a.open[i].room.FromEngine(res)
@@ -100,20 +100,20 @@ func (a *attempt) answerOf(res *upstream.Response, i int) *respond.Answer {
 	return respond.CopyEngine(res)
 }
 
-// unapplied is the answer to a write of which something, the patch or a rule's transform, can't be applied to the document.
+// unapplied is the answer to a write whose patch, or whose rule's transform, can't be applied to the document.
 func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
 	if errors.As(e, new(*edit.TestError)) {
 		return c.conflict(e.Error())
 	}
 	reason := "[" + c.Doc.ID + "]: " + e.What + " can't be applied: " + e.Err.Error()
-	if errors.Is(e, budget.ErrTooMuch) { // as of a body that is too large to be held
+	if errors.Is(e, budget.ErrTooMuch) { // the answer is that to a body that is too large to be held
 		return respond.ErrorIn(c.Doc.Index, http.StatusRequestEntityTooLarge, "request_too_large", reason)
 	}
 	return respond.ErrorIn(c.Doc.Index, 400, "illegal_argument_exception", reason)
 }
 
-// setAnswer takes an answer of the engine as the change's. An answer above 499 says nothing of the write: it may come after the primary has
-// written, or from a balancer that lost the engine's answer.
+// setAnswer makes an answer of the engine the change's answer. A status above 499 leaves the outcome unknown: the primary may have written
+// before, or a balancer may have lost the engine's own answer.
 func (c *change) setAnswer(a *respond.Answer) {
 	c.answer = a
 	if a.Status >= 500 {

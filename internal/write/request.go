@@ -23,42 +23,42 @@ import (
 	"optimist/retry"
 )
 
-// change is one client's write on its way. One step fills each group of its fields. The steps after it only read them.
+// change is one client's write on its way. Each step fills one group of the fields, and the later steps only read them.
 type change struct {
 	// What the request says: read.
 	req         *Request
-	base.Search // what it is based on: chooseWay
+	base.Search // its base: chooseWay
 
 	// How it goes upstream: read, and for patches asPatch.
 	out   outbound.Write
 	patch *patch.Request // a PATCH, or an _update that optimist applies as a patch; nil for all others
 
-	// What it is made from: chooseWay, and apply.
+	// The document that it makes: chooseWay, and apply.
 	intents      apply.Write // makes its intent, under its rule
 	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
 	epoch        session.Epoch
-	began        int64       // the moment at which the epoch was taken
+	began        int64       // when the change took its epoch
 	guard        doc.Numbers // the client's own guard, if optimist makes the write and doesn't forward it
 	intent       intent.Intent
-	trail        mark.Trail // the marks of the base, which aren't in its body any more
+	trail        mark.Trail // the marks of the base: unmark has taken them out of its body
 	fromBase     bool       // the client made it from a base: a conflict means that others have changed the document since
-	shareable    bool       // it may go in one write with others, if its client sees documents whole: see mayShare
+	shareable    bool       // it may share a write with other changes, if its client sees documents whole: see mayShare
 
-	// What became of it so far: the attempt.
+	// What has become of it until now: the attempt.
 	unfit        bool // what the client asks for can't be done to the document as it is: a test in its patch fails, say
 	attempts     int
 	draft        intent.Draft // of the last attempt
-	unpatchable  bool         // the patch turned out to be one that can't be made here
+	unpatchable  bool         // optimist can't apply the patch, as it has found out meanwhile
 	maybeApplied bool         // a try may have been applied: a 409 may come from the client's own write
-	tries        []mark.Mark  // of its tries that may have been applied: see marks.go
+	tries        []mark.Mark  // the marks of tries that may have been applied: see marks.go
 	trailLeft    mark.Trail   // the marks that the last try leaves in the document, if it is applied
 
 	barred bool // the locks refuse it
-	moves  int  // how often it has begun again because its name was moved
+	moves  int  // how often it has begun again because the index's name was moved
 
-	lead attempt // that on its batch, if it leads
+	lead attempt // the attempt on its batch, if it leads the batch
 
-	// What its client gets: settle.
+	// Its answer: settle.
 	answer *respond.Answer
 	err    error
 
@@ -74,10 +74,10 @@ var (
 	outcomeName = []byte("Optimist-Outcome")
 )
 
-// read reads the request. The error is the client's to mend.
+// read reads the request. The client has to mend an error.
 func (c *change) read(r *Request, s *Service) (err error) {
 	if c.req != nil { // it is used again
-		*c = change{} // in place: a literal with values would be copied, and a change is large
+		*c = change{} // a zero literal clears it in place: one with values would be copied, and a change is large
 	}
 	c.req, c.Question = r, base.Question{Request: &r.Request, Found: r.Found, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}
 	c.Doc = r.Names
@@ -99,12 +99,12 @@ type Request struct {
 	base.Request // a write with a Preset base is kept nowhere again
 	Method       []byte
 	Body         []byte              // as sent, without transfer coding
-	Route        session.Credentials // stands for where the request goes: only those that are equal in it share a write
+	Route        session.Credentials // stands for the request's way to the engine: only requests with the same Route share a write
 	Background   bool
-	Found        *catalog.Index  // that the write is of, if it was just asked what that is; nil: nobody has
-	Room         *outbound.Room  // of the request to the engine; nil: it takes new memory
-	Parker       outbound.Parker // keeps the first try while its answer is waited for, where it can; nil: whoever sends the write waits
-	// Client is the one that conflicts are learnt of. Nil: nothing is learnt of this client.
+	Found        *catalog.Index  // the write's index, if the caller has just asked what that is; else nil
+	Room         *outbound.Room  // memory for the request to the engine; nil: it takes new memory
+	Parker       outbound.Parker // may keep the first try until the answer comes; nil: the goroutine that sends the write waits
+	// Client is the client as package learn notes its conflicts. Nil: it notes none of this client.
 	Client learn.Client
 	// Reason says why nothing can guard the write (its request is signed, say). It is forwarded unchanged then, and the outcome names the
 	// reason. Empty: the write can be guarded.
@@ -116,7 +116,7 @@ type Request struct {
 	// WriteID is the id of the marks that the write leaves under a rule with write_id. The proxy that repeats the write finds it by that id.
 	// Zero: each try has an id of its own.
 	WriteID stamp.ID
-	// Tokens are those of the locks that the client holds.
+	// Tokens has the tokens of the locks that the client holds.
 	Tokens fencing.Tokens
 	// Journal notes the write, so that it is undone if the client's lock isn't released. Nil: the lock has no undo.
 	Journal journal.Journal
@@ -127,22 +127,22 @@ type Request struct {
 // Outcome is what became of the write, after Do. It is good until the Request's next write.
 func (r *Request) Outcome() *outcome.Outcome { return &r.change.Outcome }
 
-// scope is what a guess is good for: the same route and parameters.
+// scope names the changes that may use a guess of this change: those with the same route and parameters.
 func (c *change) scope() string {
 	realm := c.Credentials()
 	return string(realm[:]) + string(c.req.Route[:]) + string(c.out.Query)
 }
 
-// policy is the rule's, within what is left of the client's own time.
+// policy is the rule's policy of retries, within the time that the client itself allows.
 func (c *change) policy() retry.Policy {
 	p := retry.Policy(c.Rule.Retry)
 	if c.patch != nil && c.patch.Retries >= 0 {
-		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit stays one
+		p.MaxAttempts = min(p.MaxAttempts, c.patch.Retries+1) // the operator's limit holds, too
 	}
 	return p.Until(c.Deadline)
 }
 
-// filtered takes out of an answer that is made here what the client's filter_path doesn't want.
+// filtered applies the client's filter_path to an answer that optimist itself has made.
 func (c *change) filtered(a *respond.Answer) *respond.Answer {
 	a.Body = respond.Filtered(c.out.Query, a.Body)
 	return a
@@ -154,10 +154,10 @@ func (c *change) field() string { return c.Rule.WriteID }
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 
-// onlyCreates reports whether the change went as an _update that only creates a document. If there is one, that is a conflict, and no noop.
+// onlyCreates reports whether the change went as an _update that only creates a document. The engine's noop is a conflict then.
 func (c *change) onlyCreates() bool { return c.goesAsPart() && c.draft.Part == nil }
 
-// revision is what the engine holds at the change's base, as far as is known.
+// revision is the change's base as the engine holds it, as far as optimist knows.
 func (c *change) revision() doc.Revision {
 	if c.guard.Known() {
 		return doc.Revision{Numbers: c.guard, Version: c.Base.Version}

@@ -26,7 +26,7 @@ type Engine interface {
 	Typed() bool
 }
 
-// primaries tells whether a conflict was one with others; a *catalog.Catalog does.
+// primaries tells whether other clients caused a conflict; a *catalog.Catalog does.
 type primaries interface {
 	SamePrimary(ctx context.Context, asker catalog.Asker, f *catalog.Conflict, current int64) bool
 }
@@ -35,31 +35,31 @@ type primaries interface {
 type Events struct {
 	Conflict    hook.Func1[string]                        // a rule's guarded write was answered with a 409
 	Fetch       hook.Func1[string]                        // a document was fetched for a rule's merge
-	Batch       hook.Func1[int]                           // one write carried so many changes
-	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write was answered, with this status; 0: with an error
+	Batch       hook.Func1[int]                           // one write carried this number of changes
+	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write got an answer with this status; 0: it got an error
 	Unguardable hook.Func2[string, string]                // an index that can't be guarded or merged was found, with the reason
-	BaseChosen  hook.Func2[session.Kind, session.Reason]  // what a session knew was chosen as a base
+	BaseChosen  hook.Func2[session.Kind, session.Reason]  // a session has chosen a base of this kind
 	Collision   hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
 	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
-	// Marked is called if an answer was lost and marks showed whether the write was applied, with the rule's name and the result.
+	// Marked is called if marks have shown whether a write whose answer was lost was applied, with the rule's name and the result.
 	Marked hook.Func2[string, bool]
-	// StrategiesUnused is told the name of a rule with strategies under which the engine merged an _update: it doesn't know them.
+	// StrategiesUnused is called if the engine has merged an _update under a rule with strategies, which the engine doesn't know.
 	StrategiesUnused hook.Func1[string]
 }
 
 // Options are what a Service needs. Upstream, Engine and Sessions are required.
 type Options struct {
 	Upstream es.Doer
-	// Writes is what carries the writes, where that isn't Upstream: it may have them wait.
+	// Writes carries the writes, and may have them wait. Nil: Upstream carries them.
 	Writes   es.Doer
 	Engine   Engine
 	Sessions *session.Store
 	Events   Events
-	// Letters keep the writes that can't be placed, of rules that ask for it. Nil: nothing is kept.
+	// Letters keeps the writes that can't be placed, if their rule asks for it. Nil: it keeps none.
 	Letters undeliverable.Letters
 	// Locks know who may write, of rules that enforce locks. Nil: nothing is locked.
 	Locks gate.Locks
-	// OwnAuth says that the upstream has optimist's own credentials. Questions about indices then go by these.
+	// OwnAuth says that the upstream has optimist's own credentials, so that optimist asks about indices with these.
 	OwnAuth bool
 	// MaxBody is how many bytes a patch, or a rule's transform, may add to a document: as many as a guarded body may have. Zero: as many
 	// as package edit allows.
@@ -90,21 +90,21 @@ type Service struct {
 // NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
 func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
 
-// TakeUnanswered is for a Request that isn't kept until then: see session.Base.TakeUnanswered.
+// TakeUnanswered is for a Request that isn't kept until the answer is written: see session.Base.TakeUnanswered.
 func (r *Request) TakeUnanswered() session.Unanswered { return r.change.Base.TakeUnanswered() }
 
-// IndicesChanged makes the Service ask again what indices are: optimist has seen a change of settings, mappings, aliases, templates or
-// pipelines, by a client with those credentials. The Service forgets the documents under the given names (decoded): they stand for other
-// indices now. Call it after the engine's answer and before the client's.
+// IndicesChanged makes the Service ask again what indices are. Call it if a client with those credentials has changed settings, mappings,
+// aliases, templates or pipelines, after the engine has answered, and before the client gets the answer. The names in recreated (decoded)
+// stand for other indices now: the Service forgets their documents.
 func (s *Service) IndicesChanged(credentials session.Credentials, recreated ...string) {
 	s.lanes.DropGuesses()
 	for _, name := range recreated {
-		s.sessions.DropIndex(credentials, name) // first: whom it concerns is forgotten with the rest
+		s.sessions.DropIndex(credentials, name) // first: the lines below forget which clients this concerns
 	}
 	s.catalog.Forget(credentials, recreated...)
 }
 
-// IndexRenewed makes the Service ask again what an index is: the sessions have found out that it was made anew.
+// IndexRenewed makes the Service ask again what an index is, because reads or writes have shown that it was made anew.
 func (s *Service) IndexRenewed(credentials session.Credentials, name string) {
 	s.lanes.DropGuesses()
 	s.catalog.Forget(credentials, name)

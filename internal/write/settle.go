@@ -22,16 +22,16 @@ import (
 
 // ending is an acknowledged write of a whole document, or a decision that it need not be written.
 type ending struct {
-	stored  doc.Revision // what the engine holds now; without a source where that isn't known
+	stored  doc.Revision // what the engine holds now; without a source if that isn't known
 	created bool
 	noop    bool
-	current doc.Numbers // of the revision that the change was merged into; zero for a create, and where nothing was merged
-	same    bool        // the stored document is the sent one
+	current doc.Numbers // of the revision that the change was merged into; zero for a create, and without a merge
+	same    bool        // the stored document is the one that the client sent
 }
 
-// settle ends the change's reservation, and gives the client the numbers that fit its view. If another document was stored than the
-// client sent, these are the numbers of its base: if the client later guards with them, it gets a conflict, and overwrites nothing that
-// it hasn't seen. A client without a view gets the numbers of the revision into which its write was merged.
+// settle ends the change's reservation, and puts the numbers into the answer that fit the client's view. If the engine stores another
+// document than the client has sent, these are the numbers of the base. If the client later guards a write by them, it gets a conflict, and
+// overwrites nothing that it hasn't seen. A client without a view gets the numbers of the revision into which its write was merged.
 func (c *change) settle(e ending) {
 	n := e.stored.Numbers
 	t := etag.Tag{Numbers: n}
@@ -44,7 +44,7 @@ func (c *change) settle(e ending) {
 		}
 		if n != e.stored.Numbers || e.noop {
 			t.Numbers = n
-			if !c.Session.IsNamed() { // a named session needs nothing that tells copies apart
+			if !c.Session.IsNamed() { // a named session needs no tag that tells its copies apart
 				t = etag.OfCopy(n)
 			}
 		}
@@ -70,7 +70,7 @@ func (c *change) inHand() []byte {
 	return c.Sent
 }
 
-// seeCreated gives the client of an upsert the document that it has made, where it had found none, in place of its part alone.
+// seeCreated makes the upsert the client's view, and not its part, if the client had found no document and the engine has created it.
 func (c *change) seeCreated(created bool) {
 	if created && c.Part != nil && c.Part.Initial != nil && c.Base.Kind == session.KindAbsent && !c.draft.Merged() {
 		c.viewWithPart = c.Part.Initial
@@ -86,16 +86,16 @@ func (c *change) showInOutcome() {
 	}
 }
 
-// settlePassed tells the session what the answer to a write that went without a merge means. body is what was written.
+// settlePassed notes in the session what the answer to a passed write shows. body is the written document.
 func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Response, body []byte) {
 	if res.Status != 200 && res.Status != 201 {
-		return // not acknowledged: the base is given back
+		return // the write isn't acknowledged: finish gives the base back
 	}
 	got := s.acked(ctx, c, res, nil)
 	switch {
 	case got.Missed:
 		c.Outcome.Reason = outcome.ReasonPipeline
-		return // the base is given back: the document is as it was
+		return // the document is as it was: finish gives the base back
 	case got.Created:
 		s.bases.LocateNew(ctx, &c.Search)
 		c.seeCreated(true)
@@ -127,7 +127,7 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 
 // finish gives back a base that is still reserved, counts the write and puts the outcome into the answer.
 func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
-	if err == nil && c.answer == nil { // a leader's batch ended without one: a defect, never a success
+	if err == nil && c.answer == nil { // a leader's batch ended without an answer: a defect, never a success
 		err = errors.New("no answer")
 		if c.attempts > 0 {
 			err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
@@ -141,11 +141,11 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	case errors.Is(err, upstream.ErrNotSent):
 		o.Kind = outcome.NotSent
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
-		o.Kind = outcome.Refused // here: nothing was let through
+		o.Kind = outcome.Refused // optimist has refused it, and sent nothing
 	case o.Kind == outcome.Passed && err != nil, o.Kind.IsMerge() && (err != nil || c.answer.IsRefusal()):
-		o.Kind = outcome.Guarded // the engine refused what was sent under a guard; what was passed or merged after that isn't stored
+		o.Kind = outcome.Guarded // the engine refused a guarded write; nothing that was passed or merged after it is stored
 	}
-	c.releaseBase(o.Kind == outcome.Unknown) // nothing where the write was acknowledged
+	c.releaseBase(o.Kind == outcome.Unknown) // after an acknowledged write this does nothing
 	if c.Base.WasLeftToEngine() && (o.Kind == outcome.Unknown || err == nil && c.answer.Status < 300) {
 		c.Base.EngineMerged(c.answer.Revision())
 	}
@@ -158,11 +158,11 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	return c.answer, nil
 }
 
-// releaseBase returns the base of a write that wasn't acknowledged to its session. Where the write may have been applied, and must
-// not be applied twice, only the numbers are: a client that repeats it then writes under its guard, and a conflict is the answer.
+// releaseBase gives the base of a write that wasn't acknowledged back to the session. If the write may have been applied, and must not be
+// applied twice, the session gets only the numbers: they guard the client's repeat, and the engine answers with a conflict.
 func (c *change) releaseBase(unknown bool) {
 	if unknown && c.Sent != nil && (c.patch == nil || c.Part != nil) {
-		view := c.Base.View // nil: absent, or not known, and not merged then
+		view := c.Base.View // nil: there was no document, or it isn't known and so never merged
 		ok, err := c.Rule.Merger.Repeatable(view, c.inHand(), view)
 		if t := c.intents.Transformer(); !ok || err != nil || t != nil && !t.Repeatable() {
 			c.Base.Doubt()
@@ -172,7 +172,7 @@ func (c *change) releaseBase(unknown bool) {
 	c.Base.Release()
 }
 
-// copyOf is the tag as the session has to know it, of a client that has shown that it uses tags.
+// copyOf is the tag in the form for the session. It is zero for a client that hasn't shown that it uses tags.
 func (c *change) copyOf(t etag.Tag) session.Copy {
 	if t.Copy == 0 || c.Outcome.Base != outcome.BaseIfMatch {
 		return session.Copy{}
@@ -180,17 +180,17 @@ func (c *change) copyOf(t etag.Tag) session.Copy {
 	return t.AsCopy()
 }
 
-// settlePart ends the reservation of an _update of a part that was acknowledged.
+// settlePart ends the reservation of an acknowledged _update of a part.
 func (s *Service) settlePart(c *change, res *upstream.Response, e ending, numbered bool) {
 	some := c.seeStored(res, &e, numbered)
 	c.settle(e)
-	if some && !e.same { // others' values, too: whether the client takes them over nobody knows
+	if some && !e.same { // the answer shows others' values, too: nobody knows whether the client takes them over
 		thread, _ := c.Session.Thread()
 		s.sessions.ReadUnnumbered(thread, c.Ref(), nil)
 	}
 }
 
-// settlePassedPart does the same for an _update that went as its client sent it. Its answer stays as it is.
+// settlePassedPart is settlePart for an _update that went as the client sent it. The answer stays as it is.
 func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	b := &c.Base
 	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
@@ -199,8 +199,8 @@ func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	b.Commit(session.Ack{Stored: e.stored, Sent: c.viewWithPart, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
 
-// seeStored finds out what the client has in hand after an _update of a part: what it had seen, with the part in it; or what the answer
-// shows, if that is the whole document. some says that it shows less.
+// seeStored finds out which document the client holds after an _update of a part: its view with the part in it, or the document that the
+// answer shows, if that is the whole one. some says that the answer shows less.
 func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (some bool) {
 	whole, some := c.answerDocument(res)
 	switch {
@@ -212,7 +212,7 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 	return some
 }
 
-// handleSuccess gives every open change its answer: the write counts for all of them.
+// handleSuccess gives every open change its answer, because the acknowledged write has all of them.
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	first := a.open[0]
 	index := first.Index.Name
@@ -232,7 +232,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		}
 		c.answer = a.answerOf(res, i)
 		switch {
-		case got.Missed: // the base is given back
+		case got.Missed: // finish gives the base back
 			c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, outcome.ReasonPipeline
 		case c.draft.Delete:
 			c.Base.Delete()
@@ -242,7 +242,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 			c.patch.Show(c.answer, stored, a.load.body)
 			a.s.rememberPatched(c, stored)
 		case c.Part != nil:
-			stored.Source = nil // the engine's spelling of it isn't known
+			stored.Source = nil // nobody knows how the engine spells it
 			a.s.settlePart(c, res, ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
 		default:
 			c.settle(ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(a.body, c.Sent)})
@@ -251,7 +251,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	}
 	a.batch.Forget()
 	a.open = nil
-	if got.Missed || moved { // it is no start for others: they may name the index before
+	if got.Missed || moved { // other changes must not start from it: they may be for the index before
 		return
 	}
 	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
@@ -261,8 +261,8 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	}
 }
 
-// answerUnwritten answers the open changes without a write, because they change nothing, or because the only one is refused. If locks don't
-// let them write, each of them gets that answer instead.
+// answerUnwritten answers the open changes without a write, because they change nothing, or because the only one is refused. If the locks
+// don't let them write, each gets the answer of the locks.
 func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	if refusal != nil {
 		a.settleDoubt(ctx)
@@ -271,7 +271,7 @@ func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 		a.admit(ctx, a.cur.Source)
 	}
 	switch {
-	case len(a.open) == 0: // refused for the sake of locks
+	case len(a.open) == 0: // the locks have refused them
 	case refusal != nil:
 		a.refuse(ctx, a.open[0], refusal)
 	default:
@@ -282,7 +282,7 @@ func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	a.open = nil
 }
 
-// settleUnchanged answers a change that is in the current revision already, by the engine's noop.
+// settleUnchanged answers a change that the current revision has already, with the engine's noop.
 func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.showInOutcome()
 	c.Outcome.Kind = outcome.Guarded
@@ -299,7 +299,7 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
-// saysNothing reports whether an earlier try may have been applied, and the change's answer, of a later try, is no acknowledgement.
+// saysNothing reports whether the answer leaves the outcome open: it is no acknowledgement, and an earlier try may have been applied.
 func (c *change) saysNothing() bool {
 	return c.maybeApplied && c.answer != nil && c.answer.Status > http.StatusCreated
 }
@@ -324,7 +324,7 @@ func (s *Service) documentOf(c *change) respond.Document {
 	return d
 }
 
-// noop is the change as one whose client may get the engine's answer to an update that changes nothing.
+// noop is the change as package noop asks the engine for the answer to it.
 func (c *change) noop() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }

@@ -23,8 +23,8 @@ import (
 )
 
 // update sends an _update. If it is a part, and its client has seen the document, it is a change from the client's view: see partial.go.
-// Any other the engine merges by itself; optimist only adds tries, and the guard of an If-Match. Under a rule with a transform, an
-// _update of a part is carried out here, like a patch.
+// The engine merges any other _update; optimist only adds tries, and the guard of an If-Match. Under a rule with a transform, optimist
+// itself applies an _update of a part, like a patch.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
 	if c.OnlyNew {
@@ -76,7 +76,7 @@ func (s *Service) pipesUpsert(ctx context.Context, c *change) (piped bool, err e
 func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	c.Outcome.Untransformed = c.Rule.Transform != nil
 	if s.gate.Enforces(c.Rule) {
-		return s.pass(ctx, c, c.Outcome.Reason) // under the client's own guard, or not at all
+		return s.pass(ctx, c, c.Outcome.Reason) // the client gives its own guard, or wants none
 	}
 	if c.Rule.HasStrategies {
 		s.events.StrategiesUnused.Call(c.Rule.Name)
@@ -101,11 +101,11 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 func (s *Service) updateRetried(ctx context.Context, c *change) error {
 	retries, counts := c.Rule.RetryOnConflict, !c.JSON || patch.RunsScript(c.req.Body)
 	if counts {
-		retries = 0 // the engine would also try again after a conflict with its own first try, and run the script twice
+		retries = 0 // the engine itself would try again after a conflict with its own first try, and run the script twice
 	}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
 		if n > 1 && ctx.Err() != nil {
-			return doc.ErrConflict // the answer is here
+			return doc.ErrConflict // updateOnce has set the answer
 		}
 		met := catalog.Conflict{Sent: time.Now()}
 		res, err := s.updateOnce(ctx, c, outcome.Retried, c.out.Retried(c.req.Body, retries))
@@ -120,7 +120,7 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 		return doc.ErrConflict
 	})
 	if c.answer != nil {
-		return nil // if it is a conflict, the engine's last one
+		return nil // the answer is the engine's last one
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (s *Service) conflictsWithOthers(ctx context.Context, c *change, met *catal
 	return s.primaries.SamePrimary(ctx, c.Asker(), met, 0)
 }
 
-// updateOnce sends an _update once; its answer, whatever it is, becomes the change's.
+// updateOnce sends an _update once. The engine's answer, whatever it is, becomes the change's answer.
 func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) (*upstream.Response, error) {
 	c.Outcome.Kind = kind
 	c.answer.Release()
@@ -160,7 +160,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 // document, so its upsert is left out: if the document is gone, that is a conflict.
 func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) error {
 	upserts := false
-	if c.Outcome.Base == outcome.BaseStamp { // the client itself names no guard, and doesn't know of this one
+	if c.Outcome.Base == outcome.BaseStamp { // the client names no guard, and doesn't know of this one
 		c.out.Query = uri.Without(nil, c.out.Query, "retry_on_conflict")
 		c.req.Body, upserts = stamp.Without(c.req.Body, "upsert", "doc_as_upsert")
 		if _, given := uri.Param(c.out.Query, "doc_as_upsert"); given {
@@ -177,7 +177,7 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 }
 
 // updateHere performs an _update with `doc` under a rule with a transform, like a patch: it reads the document, merges the part as the
-// engine would, applies the transform, and writes the whole document under the guard of the read. Put into the part, `default` would
+// engine would, applies the transform, and writes the whole document under the guard of the read. In the part alone, `default` would
 // overwrite, `increment` would count from nothing, and `now` would turn every noop into a write.
 //
 // taken is false for requests that only the engine can carry out. They pass untransformed: an _update with a script; one through an
@@ -190,7 +190,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	}
 	before := *c
 	if c.Part != nil && c.Rule.MergeExplicit {
-		p.Guard = doc.Numbers{} // it is the base
+		p.Guard = doc.Numbers{} // the guard is the base
 	}
 	c.asPatch(p)
 	valid := refusal == nil && !(p.Upsert && p.Guard.Known())
@@ -204,7 +204,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 			err = nil
 		}
 	}
-	if !taken && err == nil { // the change is what it was, but for the reason why it isn't made here
+	if !taken && err == nil { // the change is as before, except for the reason why the engine has to apply it
 		before.Outcome.Reason = c.Outcome.Reason
 		if c.Part == nil {
 			c.Base.Release()
@@ -214,7 +214,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	return taken || err != nil, err
 }
 
-// updateOnlyNew performs an _update that asks for no document, as a patch. The engine would carry it out on one that came meanwhile.
+// updateOnlyNew performs, as a patch, an _update that wants no document to be there. The engine would apply it to one that came meanwhile.
 func (s *Service) updateOnlyNew(ctx context.Context, c *change) error {
 	p, refusal, ok := patch.ReadUpdate(c.Op, c.Fields, c.Sent, true, c.Room)
 	if !ok {

@@ -13,18 +13,19 @@ import (
 	"optimist/internal/upstream"
 )
 
-// noteUpdate notes what a session knows after the engine has merged an _update: its client has read what the answer shows, or has seen that
-// a script has deleted the document. Else the client's named thread no longer has what it sent: sent again, that would change nothing.
+// noteUpdate notes in the session what the client has seen after the engine has merged an _update: the document in the answer, or that a
+// script has deleted it. If the answer shows neither, a named session loses its view: a merge of the same body from it would find no
+// change.
 func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Response, got *ack.Ack) {
 	r, rev := c.req, got.Revision
 	rev.Source, _ = c.answerDocument(res)
 	thread, named := r.Session.Thread()
 	switch held := c.Base.Kind != session.KindNone; {
-	case got.Missed, held && got.Unchanged && c.Base.View != nil: // the base is given back
+	case got.Missed, held && got.Unchanged && c.Base.View != nil: // finish gives the base back
 	case held && got.Deleted:
 		c.Base.Delete()
 	case held:
-		c.Base.Commit(session.Ack{Stored: got.Revision, AnswerNumbers: got.Numbers}) // what the client has in hand isn't known
+		c.Base.Commit(session.Ack{Stored: got.Revision, AnswerNumbers: got.Numbers}) // nobody knows which document the client holds
 	case !r.Rule.Session, r.Anonymous, rev.Source == nil && !got.Deleted && (!named || got.Unchanged):
 	case s.bases.Locate(ctx, &c.Search) != nil:
 	case got.Deleted:
@@ -36,7 +37,7 @@ func (s *Service) noteUpdate(ctx context.Context, c *change, res *upstream.Respo
 	}
 }
 
-// answerDocument is the document that the answer to an _update shows, if it shows the whole of it; some says that it shows less.
+// answerDocument is the document that the answer to an _update shows, if it shows the whole document; some says that it shows less.
 func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool) {
 	shows, all := patch.Shows(c.Op, c.req.Body)
 	if shows && all {
@@ -47,7 +48,7 @@ func (c *change) answerDocument(res *upstream.Response) (whole []byte, some bool
 
 // settleUnchangedPatch answers a patch that changed nothing: the engine's noop.
 func (s *Service) settleUnchangedPatch(ctx context.Context, c *change, rev doc.Revision) {
-	c.answer.Release() // of a write that it shared
+	c.answer.Release() // the answer was that to a write that the patch shared
 	if c.answer = s.noops.Unchanged(ctx, c.noop(), rev.Numbers); c.answer == nil {
 		c.answer = respond.Written(s.documentOf(c), rev, respond.Noop)
 		c.patch.Show(c.answer, rev, rev.Source)
@@ -55,7 +56,7 @@ func (s *Service) settleUnchangedPatch(ctx context.Context, c *change, rev doc.R
 	s.rememberPatched(c, rev)
 }
 
-// rememberPatched notes in the session the client's view of the revision that a patch left: see asPatch.
+// rememberPatched notes in the session the view that its client has after a patch: see asPatch.
 func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	p := c.patch
 	known := rev.Known() && rev.Source != nil
@@ -71,8 +72,8 @@ func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 	}
 }
 
-// patchView applies a patch to its client's view, if that is known: the revision that the client named by If-Match or a stamp, or the
-// last read or write of its thread of work.
+// patchView applies a patch to the client's view, if that is known. The view is the revision that the client names by If-Match or a stamp,
+// or the last read or write of its thread of work.
 func (s *Service) patchView(c *change, rev doc.Revision) {
 	b, p := &c.Base, c.patch
 	if b.Kind == session.KindNone {
@@ -87,7 +88,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		b = &taken
 	}
 	defer b.Release()
-	if b.SeenSince(c.began) { // its client has given up, and read the document once more, without the patch
+	if b.SeenSince(c.began) { // the client has given the patch up, and read the document once more, without it
 		return
 	}
 	saw, _ := c.unmarked(doc.Revision{Source: b.View})

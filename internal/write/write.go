@@ -1,8 +1,8 @@
 // Package write takes one write of a client from request to answer: it chooses the base, guards the write, and on a conflict
 // merges the client's change into the newer revision and writes again.
 //
-// It answers success only if the engine has acknowledged the write. If the outcome is unknown, it sends a write again only if
-// that can't apply the change twice. It doesn't know connections, configuration files or other proxies.
+// It answers success only if the engine has acknowledged the write. If the outcome is unknown, it sends a write again only if the change
+// can't be applied twice by that. It doesn't know connections, configuration files or other proxies.
 package write
 
 import (
@@ -50,9 +50,9 @@ func New(o Options) *Service {
 	return s
 }
 
-// Do performs the write and returns the answer for the client. Errors of the client, and errors that say that nothing was acknowledged,
-// are this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends when the client
-// leaves. If the write isn't sent by then, it never is. Otherwise it runs to its end, and the session knows of it. The error is
+// Do performs the write and returns the answer for the client. Errors of the client, and errors that say that nothing was acknowledged, are
+// this package's sentinels, those of upstream, and budget.ErrOverloaded; the caller maps them to a status. ctx ends when the client leaves.
+// A write that isn't sent by then is never sent. A write that is sent runs to its end, and the session learns the result. The error is
 // base.ErrParked if the request's Parker has the write: see Resume.
 func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	c := &r.change
@@ -65,7 +65,7 @@ func (s *Service) Do(ctx context.Context, r *Request) (*respond.Answer, error) {
 	return s.end(c, s.perform(c.ctx, c))
 }
 
-// perform does what a write of its kind takes: a base, an intent, a place in the document's lane.
+// perform does what this kind of write needs: a base, an intent, a place in the document's lane.
 func (s *Service) perform(ctx context.Context, c *change) error {
 	switch kind := c.Op.Kind; {
 	case c.req.Reason != "":
@@ -85,8 +85,8 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 	return s.put(ctx, c)
 }
 
-// end makes the answer of a write that was performed, and ended with err. If the name was moved to another index meanwhile, it first
-// performs the write again, there. The error is base.ErrParked if the write is parked: it hasn't ended.
+// end makes the answer of a write that perform has ended with err. If the name was moved to another index meanwhile, end first performs
+// the write again, in that index. The error is base.ErrParked if the write is parked, and so hasn't ended.
 func (s *Service) end(c *change, err error) (*respond.Answer, error) {
 	for errors.Is(err, base.ErrMoved) && c.moves < maxMoves {
 		if err = s.beginAgain(c); err == nil {
