@@ -16,19 +16,19 @@ import (
 type Result struct {
 	Status  int
 	Body    []byte
-	element []byte // the engine's element, which the client gets as it stands; nil: the element is made from Status and Body
+	element []byte // the engine's element, which the client gets as it stands; nil: AppendItem makes one from Status and Body
 	failed  bool   // element has an error
 	ofAll   bool   // the engine refused the whole bulk, see upstream.Response
-	// Of an item that the engine refused: the name of the action, quoted, and the members that name the document, as the engine says them.
+	// For an item that the engine refused, in the engine's words: the name of the action, quoted, and the members that name the document.
 	action, place []byte
 }
 
 // results goes through the items of an answer to a bulk, in one pass. The Results are in the answer's memory.
 type results struct{ answer, items jsontext.Scanner }
 
-// next reads the next item. With asIs, its client gets the element as it stands. Otherwise the Result is in the form that a single write
-// gets once the status is taken out: see alone. said is what the engine says in it. ok is false for an item that can't be read, and behind
-// the last.
+// next reads the next item. With asIs, the client gets the engine's element as it stands. Otherwise the Result is in the form of an answer
+// to a single write, apart from the status in it: see alone. said has the members of the element. ok is false for an item that can't be
+// read, and behind the last one.
 func (r *results) next(asIs bool) (res Result, said es.Item, ok bool) {
 	if r.items.IsObject() || !r.items.Enter() {
 		return res, said, false
@@ -49,7 +49,7 @@ func (r *results) next(asIs bool) (res Result, said es.Item, ok bool) {
 	return res, said, true
 }
 
-// alone takes the status out of a Result. Then the answer can't be read again.
+// alone takes the status out of a Result. It changes the answer, which can't be read again afterwards.
 func (res *Result) alone(said *es.Item) {
 	if res.element == nil && said.Failure == nil {
 		res.Body = said.WithoutStatus(res.Body)
@@ -59,7 +59,7 @@ func (res *Result) alone(said *es.Item) {
 // end reports whether the item that was read last is the last of the answer.
 func (r *results) end() bool { return r.answer.Leave(&r.items) }
 
-// placeOf is the members that name the document, as the engine says them: "_index":…,"_id":…
+// placeOf is the members that name the document, in the engine's words: "_index":…,"_id":…
 func placeOf(inner []byte) (place []byte) {
 	for m := jsontext.Scan(inner); m.Next(); {
 		switch string(m.Name()) {
@@ -92,7 +92,7 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(res.Status), 10)
 	dst = append(dst, `,"error":`...)
 	switch {
-	case failure == nil || failure[0] != '{': // no answer of the engine's
+	case failure == nil || failure[0] != '{': // the answer isn't the engine's
 		dst = append(dst, `{"type":"unknown_error","reason":`...)
 		dst = append(gjson.AppendJSONString(dst, string(res.Body[:min(len(res.Body), maxReason)])), '}')
 	default:
@@ -101,8 +101,8 @@ func (it *Item) AppendItem(dst []byte, res Result) (out []byte, failed bool) {
 	return append(dst, '}', '}'), true
 }
 
-// appendPlace appends the name of the action, and the members that name the item's document: as the engine named them, else as the client
-// did.
+// appendPlace appends the name of the action, and the members that name the document: in the engine's words if there are any, else in the
+// client's.
 func (it *Item) appendPlace(dst []byte) []byte {
 	if len(it.action) > 0 {
 		dst = append(append(dst, it.action...), ':', '{')
@@ -150,7 +150,7 @@ type Summary struct {
 	Failed bool // the result of an item is an error
 	// TookFirst says that the engine names took before errors.
 	TookFirst bool
-	// Ingest is how long ingest pipelines took; negative where there were none.
+	// Ingest is how long ingest pipelines took. Negative: there were none.
 	Ingest int64
 }
 

@@ -26,8 +26,8 @@ type Refusal struct {
 // errShort reports an answer to a bulk that has more or fewer results than the bulk had items, or that has them in another order.
 var errShort = errors.New("the engine's answer to a bulk doesn't tell what became of each item")
 
-// write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), they wait
-// and go again: nothing of them was applied.
+// write sends a bulk, and gives each of its items the result. If the engine rejects items because it has too much to do (429), it has
+// applied nothing of them: write waits, and sends them again.
 func (g *Group) write(writes []*parkedWrite) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -43,7 +43,7 @@ func (g *Group) write(writes []*parkedWrite) {
 		return nil
 	})
 	if err != nil {
-		g.finish(writes) // the rejection is their answer
+		g.finish(writes) // they get the rejection as their result
 	}
 }
 
@@ -70,8 +70,8 @@ func (g *Group) exchange(writes []*parkedWrite) []*parkedWrite {
 	return rejected
 }
 
-// rejections are the writes that were rejected and may go again, and the others. A write may not go again if a later one of its document
-// has gone through: the client's order would be lost.
+// rejections returns the rejected writes that may go again, and the other writes. A rejected write may not go again if a later write of the
+// same document was applied: the client's order would be lost.
 func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 	isRejected := func(w *parkedWrite) bool {
 		return w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once
@@ -79,7 +79,7 @@ func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 	if !slices.ContainsFunc(writes, isRejected) {
 		return nil, writes
 	}
-	through := map[string]bool{} // ids: whether two names stand for one index isn't known here
+	through := map[string]bool{} // by id alone, because two names may stand for one index
 	for _, w := range slices.Backward(writes) {
 		if isRejected(w) && !through[w.doc.id] {
 			again = append(again, w)
@@ -119,7 +119,7 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 		}
 	case res.Status != http.StatusOK:
 		body, fields, err := plain(res)
-		if err != nil { // the client gets it as it came
+		if err != nil { // the client gets the answer as it came
 			body, fields = res.Payload, append(fields, wire.Field{Name: contentEncoding, Value: bytes.Clone(res.Get("content-encoding"))})
 		}
 		failure := Result{Status: res.Status, Body: bytes.Clone(body), ofAll: true}
@@ -129,7 +129,7 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 		}
 		res.Release()
 	default:
-		g.distribute(writes, res) // and they keep it
+		g.distribute(writes, res) // the results keep the answer
 	}
 }
 
@@ -141,7 +141,7 @@ func (g *Group) finish(writes []*parkedWrite) {
 			items++
 		}
 	}
-	g.Begin(items) // before any of them goes on, so that the first doesn't take itself for the last
+	g.Begin(items) // before any item goes on: otherwise the first one would take itself for the last
 	quick := make([]*parkedWrite, 0, len(writes))
 	for _, w := range writes {
 		switch w.ended = true; {
@@ -158,8 +158,8 @@ func (g *Group) finish(writes []*parkedWrite) {
 	}
 }
 
-// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. The rest of the bulk isn't
-// sent then. A 429 isn't one: it holds for the moment only.
+// refusedWhole is the engine's refusal of the whole bulk, if it came before anything was written; else nil. The group then sends no further
+// item of the bulk. A 429 is no such refusal: it holds for the moment only.
 func (g *Group) refusedWhole() *Refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,8 +175,8 @@ func (g *Group) noteRefusal(r *Refusal) {
 	g.refusal = r
 }
 
-// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, or has
-// them in an order that nobody can make out, the outcome of all of them is unknown.
+// distribute gives each write its element of the engine's answer. If the answer has more or fewer elements than there are writes, or if
+// nobody can make out the order of the elements, the outcome of all writes is unknown.
 func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	var part Summary
 	body, head, err := plain(res)
@@ -198,7 +198,7 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.written = true; !whole {
-		return // it isn't known whose answer it is
+		return // nobody knows whose results these are
 	}
 	if g.rounds == 0 {
 		g.summary.TookFirst, g.summary.Ingest = part.TookFirst, -1
@@ -215,8 +215,8 @@ const maxPlain = 64 << 20
 
 var contentEncoding = []byte("Content-Encoding")
 
-// plain is an answer without its content coding, and its header fields without those of the coding and of the length: a balancer may
-// compress an answer although nobody has asked for that.
+// plain returns an answer without its content coding, and its header fields without those of the coding and of the length. A balancer may
+// compress an answer although nobody has asked for it.
 func plain(res *upstream.Response) (body []byte, head []wire.Field, err error) {
 	for _, f := range res.EndToEnd(nil) {
 		if !wire.EqualFold(f.Name, "content-length") && !wire.EqualFold(f.Name, "content-encoding") {

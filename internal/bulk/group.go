@@ -30,15 +30,15 @@ type Documents interface {
 type Group struct {
 	Upstream  es.Doer
 	Documents Documents
-	Target    []byte       // of the bulk, as the client sent it but for what concerns the form of its answer
+	Target    []byte       // of the bulk: the client's, without parameters that change the form of the answer
 	Fields    []wire.Field // the client's, without those of a body's coding
-	// Params are the query parameters that name the client. A request that goes by itself has them, too.
+	// Params are the query parameters that name the client. A request for one item alone has them, too.
 	Params []byte
-	// Client is the one whose share of the connections to the engine the requests take.
+	// Client is the client: the requests take its share of the connections to the engine.
 	Client share.Client
-	// Timeout bounds how long an answer is waited for.
+	// Timeout is how long the group waits for an answer.
 	Timeout time.Duration
-	// Context is the client's. Retry is for items that the engine rejects. They aren't sent again once Context has ended.
+	// Context is the client's. Retry is for items that the engine rejects. The group sends none of them again once Context has ended.
 	Context context.Context
 	Retry   retry.Policy
 	// Background says that other writes go first.
@@ -51,14 +51,14 @@ type Group struct {
 	meeting []chan struct{} // items that wait in Meet
 	bytes   int             // of the parked writes
 	timer   *time.Timer     // calls look
-	watched bool            // it will
-	parked  int             // requests so far
-	seen    int             // parked, when look was called last
+	watched bool            // the timer is set
+	parked  int             // how many requests were parked until now
+	seen    int             // the value of parked when look was called last
 	space   space           // of the texts of items
 
 	head    []wire.Field
 	summary Summary
-	rounds  int  // answers to a bulk that tell what became of its items
+	rounds  int  // answers to a bulk that have the results of its items
 	written bool // a bulk may have been written
 	refusal *Refusal
 
@@ -69,9 +69,9 @@ type Group struct {
 const (
 	maxBytes = 8 << 20
 	maxItems = 5000
-	// idle is how long the group waits at least, after a request was parked, and half of how long it waits at most. If no other is parked by
-	// then, it sends what it has, although items are still at work: such an item may be waiting for another client's write, and that write
-	// for one of these items.
+	// idle is how long the group waits, after a request was parked, for the next one: at least idle, and less than twice that. Then it sends
+	// what is parked, although items are still at work. Such an item may be waiting for another client's write, and that write for one of
+	// the parked items.
 	idle = 2 * time.Millisecond
 )
 
@@ -89,7 +89,7 @@ func (g *Group) End() {
 	g.sendIfComplete(false)
 }
 
-// Add parks an item that isn't guarded, and that no goroutine is at work on. It goes with the first request. wait returns its result.
+// Add parks an item that isn't guarded, and that has no goroutine. The item goes with the first request. wait returns its result.
 func (g *Group) Add(it *Item) (wait func() (Result, error)) {
 	w := &parkedWrite{text: it.Text, at: it.at, doc: it.document(), unowned: true, asIs: true, once: it.PassRejected,
 		done: make(chan struct{})}
@@ -98,19 +98,19 @@ func (g *Group) Add(it *Item) (wait func() (Result, error)) {
 	g.writes = append(g.writes, w)
 	g.bytes += len(w.text)
 	return func() (Result, error) {
-		g.flush() // perhaps no other item is left that would send it
+		g.flush() // there may be no other item that would send this one
 		<-w.done
 		return w.res, w.err
 	}
 }
 
-// flush sends what is parked, if no item is at work.
+// flush sends the parked requests, if no item is at work.
 func (g *Group) flush() {
 	g.mu.Lock()
 	g.sendIfComplete(false)
 }
 
-// Pass parks an item that isn't guarded, and returns its result. It is Add for the goroutine of an item that is at work.
+// Pass parks an item that isn't guarded, and returns its result. Unlike Add, it is called by the item's own goroutine.
 func (g *Group) Pass(it *Item) (Result, error) {
 	p := &parkedWrite{text: it.Text, at: it.at, asIs: true, once: it.PassRejected, doc: it.document(), done: make(chan struct{})}
 	g.park(p)
@@ -128,7 +128,7 @@ func (g *Group) park(p *parkedWrite) {
 }
 
 // Meet waits until every other item has parked a request, or waits for something else. Then all items that wait in Meet go on at the same
-// time. It is for what items do between two requests, with a store of journals for example: they can do that together.
+// time. So items can do together what they do between two requests: with a store of journals, for example.
 func (g *Group) Meet() {
 	met := make(chan struct{})
 	g.mu.Lock()
@@ -138,7 +138,7 @@ func (g *Group) Meet() {
 	<-met
 }
 
-// Head is the header fields of the engine's first answer to a bulk that tells what became of its items; nil if there was none.
+// Head is the header fields of the engine's first answer to a bulk that has the results of the items; nil if there was none.
 func (g *Group) Head() []wire.Field {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,7 +152,7 @@ func (g *Group) Refusal() *Refusal {
 	return g.refusal
 }
 
-// Summary is what the engine's answers say besides their items.
+// Summary is what the engine's answers say before their items.
 func (g *Group) Summary() Summary {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -162,7 +162,7 @@ func (g *Group) Summary() Summary {
 	return g.summary
 }
 
-// sendAlone sends a request by itself. The other items don't wait for its item meanwhile.
+// sendAlone sends a request by itself. Meanwhile the other items don't wait for the item of that request.
 func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.Response, error) {
 	g.mu.Lock()
 	g.working--
@@ -172,8 +172,8 @@ func (g *Group) sendAlone(ctx context.Context, r *upstream.Request) (*upstream.R
 	return g.Upstream.Do(wire.Last(ctx), r)
 }
 
-// sendIfComplete sends what is parked, if no item is at work that could park more, or if there is enough for a request. It is called with
-// g locked, and unlocks it. more says that a request was parked just now.
+// sendIfComplete sends the parked requests, if no item is at work that could park one more, or if there are enough of them. It is called
+// with g locked, and unlocks it. more says that a request was parked just now.
 func (g *Group) sendIfComplete(more bool) {
 	waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0
 	if more {
@@ -183,7 +183,7 @@ func (g *Group) sendIfComplete(more bool) {
 	case waiting && (g.working == 0 || g.bytes >= maxBytes || len(g.writes) >= maxItems):
 		g.send()
 		return
-	case !waiting || !more || g.watched: // a timer that is set anew for each request would take longer than all else here
+	case !waiting || !more || g.watched: // to set the timer anew for each request would take longer than everything else here
 	case g.timer == nil:
 		g.watched, g.timer = true, time.AfterFunc(idle, g.look)
 	default:
@@ -193,7 +193,7 @@ func (g *Group) sendIfComplete(more bool) {
 	g.mu.Unlock()
 }
 
-// look sends what is parked, if nothing was parked since it looked last.
+// look sends the parked requests, if none was parked since the last look.
 func (g *Group) look() {
 	g.mu.Lock()
 	if waiting := len(g.writes)+len(g.reads)+len(g.meeting) > 0; waiting && g.parked != g.seen {
@@ -206,7 +206,7 @@ func (g *Group) look() {
 	g.send()
 }
 
-// send sends what is parked, and lets the items go on that wait in Meet. It is called with g locked, and unlocks it.
+// send sends the parked requests, and lets the items that wait in Meet go on. It is called with g locked, and unlocks it.
 func (g *Group) send() {
 	writes, reads := g.writes, g.reads
 	g.writes, g.reads, g.bytes = nil, nil, 0
@@ -233,8 +233,8 @@ func (g *Group) Close() {
 	}
 }
 
-// notePanic keeps what a goroutine of the group panicked with. A panic in that goroutine would end the process. The caller of the group
-// deals with it instead: see Panic.
+// notePanic keeps the panic of a goroutine of the group, which would otherwise end the process. The caller of the group deals with it: see
+// Panic.
 func (g *Group) notePanic(p any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

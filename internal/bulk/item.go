@@ -22,8 +22,8 @@ import (
 // Item is one action of a bulk. Its slices point into the request.
 type Item struct {
 	Kind   api.Kind // Index, IndexAuto, Create, Update or Delete
-	Verb   string   // as the client named it, and as the answer does: index, create, update or delete
-	Text   []byte   // all of it: the action's line and the document's, with their ends
+	Verb   string   // the action as the client and the answer name it: index, create, update or delete
+	Text   []byte   // the whole item: the action's line and the document's, with their ends
 	Source []byte   // the document, or the body of an update; nil for a delete
 
 	Index, Type, ID, Routing string // decoded; Type and Routing may be empty; ID is empty if the engine is to make one
@@ -31,11 +31,11 @@ type Item struct {
 	Guarded bool // the client gives a version or a sequence number, in the action or in the body of an update
 	Retries bool // the client gives retry_on_conflict
 	// Token is the lock_token of the action: the tokens of the locks under which the client works. Empty: there is none. No engine knows
-	// that member, so that Text must not be sent.
+	// that member, so Text with a Token must not be sent.
 	Token string
-	// PassRejected says that the client gets a rejection by the engine (429). Else the item waits and goes again.
+	// PassRejected says that the client gets a rejection by the engine (429). Otherwise the group waits, and sends the item again.
 	PassRejected bool
-	// Odd says that the item goes as it is: the engine refuses only this item, or the item has no certain meaning outside of its bulk.
+	// Odd says that the item goes as it is: the engine refuses this item only, or only the bulk gives the item a certain meaning.
 	Odd bool
 	// Elsewhere says that the action names another index than the request's path does.
 	Elsewhere bool
@@ -49,22 +49,22 @@ type Item struct {
 	ownIndex  bool   // the action names the index; else the request's path does
 	ownType   bool   // the action names a mapping type
 	hasTypes  bool   // the engine names the type in its answers, also if nobody else has named it
-	ownSource bool   // the action of an update has a _source, which says what of the document the answer shows
+	ownSource bool   // the action of an update has a _source: it says which part of the document the answer shows
 	unrouted  bool   // the action's routing is empty: the document has none, whatever the request says
 	params    []byte // the query of a request for this document alone
-	pipeline  string // of an update's action, see shared
+	pipeline  string // the pipeline that an update's action names, see shared
 	pipes     bool   // the action of an update, or the request, names a pipeline
-	rest      []byte // members of the action that such a request can't say: ,"name":value…
+	rest      []byte // members of the action for which such a request has no parameters: ,"name":value…
 	at        int    // the place in the bulk, from 0
 	meta      int    // where the action's members begin in Text
-	place     []byte // the members by which the engine named the document when it refused the item last: "_index":…,"_id":…
-	// action is the name, quoted, by which the engine called the action then, if it was sent another: of an update whose pipeline refuses the
-	// upsert, OpenSearch says index.
+	place     []byte // the members by which the engine named the document when it last refused the item: "_index":…,"_id":…
+	// action is the quoted name that the engine gave the action in that refusal, if it isn't the name that was sent. OpenSearch calls an
+	// update index if a pipeline refuses the upsert.
 	action []byte
 }
 
-// readUpdate reads the line of an update, of which the engines read no more than one value. It reports false if the engine refuses the
-// whole bulk for it.
+// readUpdate reads the second line of an update. The engines read only the first value in it. readUpdate reports false if the engine
+// refuses the whole bulk for this line.
 func (it *Item) readUpdate() bool {
 	if it.Source = firstValue(it.Source); it.Source == nil {
 		return false
@@ -109,12 +109,12 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 		switch {
 		case !plain, len(seen) == maxMembers, slices.Contains(seen, name): // the engine refuses a member that is there twice
 			return ErrUnreadable
-		case v.Type != gjson.Null && !it.readMember(name, v): // null is as if it weren't there
+		case v.Type != gjson.Null && !it.readMember(name, v): // null counts as missing
 			return ErrUnreadable
 		}
 		seen = append(seen, name)
 	}
-	// Only with the path it is certain which index that is: a gateway may take the path's first name for a tenant.
+	// Only the path says for certain which index the client means: a gateway may take the path's first name for a tenant.
 	it.Elsewhere = r.Index != "" && it.Index != r.Index
 	return it.complete(r)
 }
@@ -122,8 +122,8 @@ func (it *Item) readAction(line []byte, r *Reader) error {
 // maxMembers is more members than an action can have, as none may be there twice.
 const maxMembers = 32
 
-// readMember reads a member of an action. It reports false for one that this package doesn't know. The engines know none with an underscore
-// but these; Elasticsearch knew others before 7.
+// readMember reads a member of an action. It reports false for a member that this package doesn't know. Of members with an underscore the
+// engines know only these. Elasticsearch before 7 knew others.
 func (it *Item) readMember(name string, v gjson.Result) bool {
 	if it.readRest(name, v) {
 		return true
@@ -132,7 +132,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	if !simple {
 		return false
 	}
-	if strings.ContainsRune(text, utf8.RuneError) { // half of a surrogate pair, perhaps, which the engine may read otherwise
+	if strings.ContainsRune(text, utf8.RuneError) { // it may be half of a surrogate pair, which the engine may read in another way
 		if name != "_id" && name != "routing" {
 			return false
 		}
@@ -145,12 +145,12 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		it.Type, it.ownType = text, true
 	case "_id":
 		it.ID = text
-		it.Odd = it.Odd || text == "" // else the engine makes one
+		it.Odd = it.Odd || text == "" // to a request for one document without an id, the engine would give one
 	case "routing":
 		it.Routing, it.unrouted = text, text == ""
 	case "op_type":
-		if it.Kind == api.Index && text == "create" { // of other actions it says nothing
-			it.Kind, it.Verb = api.Create, "create" // which its answer names
+		if it.Kind == api.Index && text == "create" { // in other actions it means nothing
+			it.Kind, it.Verb = api.Create, "create" // the answer names create, too
 		}
 	case "version", "version_type", "if_seq_no", "if_primary_term":
 		it.Guarded = true
@@ -169,7 +169,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 	return true
 }
 
-// textOf is a member's value as text; a number keeps its digits, unless it is a whole one that is counted by: the engine reads 1.0 as 1.
+// textOf is a member's value as text. A number keeps its digits, except in members that the engine reads as whole numbers: 1.0 becomes 1.
 // simple is false for an array, an object, and null.
 func textOf(name string, v gjson.Result) (text string, simple bool) {
 	switch {
@@ -184,7 +184,7 @@ func textOf(name string, v gjson.Result) (text string, simple bool) {
 	return v.String(), v.Type == gjson.String || v.IsBool()
 }
 
-// readRest reads a member that a request for one document can't say, or says in another way. It reports false for all others.
+// readRest reads a member for which a request for one document has no parameter, or another one. It reports false for all other members.
 func (it *Item) readRest(name string, v gjson.Result) bool {
 	switch {
 	case name == "_source" && it.Kind == api.Update && v.Type != gjson.JSON:
@@ -195,11 +195,11 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 		it.pipeline, it.OnlyInBulk = v.String(), true
 		it.pipes = it.pipes || it.pipeline != noPipeline
 		return true
-	case name == "_source" && v.IsArray(): // which the engines refuse
+	case name == "_source" && v.IsArray(): // the engines refuse it
 		return false
 	case name == "_source" && it.Kind == api.Update:
 		it.readFilter(v)
-	case name == "_source", name == "list_executed_pipelines": // the answer alone depends on it
+	case name == "_source", name == "list_executed_pipelines": // it changes only the answer
 	case name == "dynamic_templates", name == "require_data_stream":
 		it.OnlyInBulk = true
 	default:
@@ -210,9 +210,9 @@ func (it *Item) readRest(name string, v gjson.Result) bool {
 	return true
 }
 
-// readFilter reads the _source of an update's action that is an object, as far as a request for one document can say the same.
+// readFilter reads the _source of an update's action, if it is an object, as far as a request for one document has parameters for it.
 func (it *Item) readFilter(source gjson.Result) {
-	var params [2]string // of what is in, and of what is out
+	var params [2]string // the includes, and the excludes
 	plain := true
 	source.ForEach(func(k, v gjson.Result) bool {
 		i := 0
@@ -240,7 +240,7 @@ func (it *Item) readFilter(source gjson.Result) {
 	}
 }
 
-// wholes are the members whose numbers are whole ones, and maxExact is up to where a float64 is exact.
+// wholes are the members that the engine reads as whole numbers. maxExact is the number up to which a float64 has every whole number.
 var wholes = []string{"version", "if_seq_no", "if_primary_term", "retry_on_conflict"}
 
 const maxExact = 1 << 53
@@ -270,12 +270,12 @@ func (it *Item) complete(r *Reader) error {
 	switch it.Kind {
 	case api.Delete:
 		first = firstOfAll
-	case api.Update: // engines run no pipeline over what an update changes
+	case api.Update: // engines run no pipeline over a document that an update changes
 		first = 1
 		name, _ := uri.Param(r.shared[0], shared[0])
 		it.pipes, it.OnlyInBulk = it.pipes || len(name) > 0 && string(name) != noPipeline, it.OnlyInBulk || len(name) > 0
 	}
-	_, filters := uri.Param(own, shared[firstOfUpdates]) // instead of all that the request says of that
+	_, filters := uri.Param(own, shared[firstOfUpdates]) // the item's own _source parameters replace all of the request's
 	for i := first; i < len(shared); i++ {
 		if len(r.shared[i]) == 0 || (it.Kind != api.Update || filters) && i >= firstOfUpdates && i < firstOfAll {
 			continue
@@ -291,18 +291,18 @@ func (it *Item) complete(r *Reader) error {
 	return nil
 }
 
-// isRefused reports whether the engine refuses the whole bulk because of the item's members.
+// isRefused reports whether the members of this item have the engine refuse the whole bulk.
 func (it *Item) isRefused(r *Reader) bool {
 	const longestID = 512 // bytes
 	long := len(it.ID) > longestID
-	it.Odd = it.Odd || long && it.Kind == api.Update // for which some engines refuse the whole bulk
+	it.Odd = it.Odd || long && it.Kind == api.Update // some engines refuse the whole bulk for it
 	return it.ownType && !r.Types || it.Guarded && it.misguarded() || long && (it.Kind == api.Index || it.Kind == api.Create)
 }
 
-// misguarded reports whether the engine refuses the whole bulk because of the item's guard. It takes a sequence number and its primary
-// term, or a version and its type, and nothing of the other kind.
+// misguarded reports whether the guard of this item has the engine refuse the whole bulk. The engine takes a sequence number with its
+// primary term, or a version with its type, but not both.
 func (it *Item) misguarded() bool {
-	it.Odd = it.Odd || it.ID == "" // a document that the engine names has no number before: that item alone conflicts
+	it.Odd = it.Odd || it.ID == "" // a document whose id the engine makes has no number yet: only this item conflicts
 	seqNo, hasSeqNo := it.number("if_seq_no")
 	term, hasTerm := it.number("if_primary_term")
 	version, hasVersion := it.number("version")
@@ -315,7 +315,7 @@ func (it *Item) misguarded() bool {
 	case it.Verb == "create", hasSeqNo != hasTerm, hasVersion != external, len(kind) > 0 && !external && string(kind) != "internal":
 		return true
 	case hasSeqNo:
-		none := seqNo == -2 && term == 0 // as the engines themselves say that there is no guard
+		none := seqNo == -2 && term == 0 // the engines' own way to say that there is no guard
 		return hasVersion || it.Retries || !none && (seqNo < 0 || term < 1)
 	case hasVersion:
 		return it.ID == "" || it.Verb == "update" || version < 0
@@ -326,7 +326,8 @@ func (it *Item) misguarded() bool {
 // The engines' own numbers for any version, and for that of a document that was deleted.
 const matchAny, matchDeleted = -3, -4
 
-// number is a parameter of the item's that has to be a whole number. Some engines take others, too, and cut them off: such an item is Odd.
+// number reads a parameter of the item that has to be a whole number. Some engines take other numbers, too, and cut their fraction off: an
+// item with such a number is Odd.
 func (it *Item) number(name string) (n int64, given bool) {
 	text, given := uri.Param(it.params, name)
 	n, err := strconv.ParseInt(string(text), 10, 64)

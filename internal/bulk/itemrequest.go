@@ -10,11 +10,11 @@ import (
 	"optimist/internal/uri"
 )
 
-// shared are the parameters of a bulk that apply to all its items, unless an item says otherwise. The pipeline is the first. Those from
-// firstOfUpdates on apply to updates alone: the engines take them with no other request for one document. Those from firstOfAll on apply to
-// all items, deletes included. The engines run no pipeline over what an update changes, only over a document that an update makes,
-// if at all. If an update's pipeline counted here, optimist would take what the engine stores for something else than what the client has
-// sent.
+// shared are the parameters of a bulk that apply to all its items, unless an item has its own. The first is the pipeline. The parameters
+// from firstOfUpdates on apply to updates alone: the engines take them with no other request for one document. Those from firstOfAll on
+// apply to all items, deletes included. The pipeline isn't for updates. The engines run no pipeline over a document that an update changes,
+// and at most over one that an update makes. With the pipeline in an update's request, optimist would believe that the engine stores
+// another document than the client has sent.
 var shared = [...]string{"pipeline", "require_alias", "_source", "_source_includes", "_source_excludes", "refresh", "timeout",
 	"wait_for_active_shards"}
 
@@ -23,7 +23,7 @@ const firstOfUpdates, firstOfAll = 2, 5
 // noPipeline is the name that stands for no pipeline at all.
 const noPipeline = "_none"
 
-// repeated are all parameters that count for each item: the shared ones, and filter_path, by which the answer to each item is filtered.
+// repeated are all parameters that count for each item: the shared ones, and filter_path, which filters the answer to each item.
 var repeated = append(shared[:], "filter_path")
 
 // The methods of requests for one document.
@@ -34,7 +34,7 @@ func (it *Item) Request() (method, target []byte) {
 	return it.request(make([]byte, 0, it.roomOfRequest()))
 }
 
-// roomOfRequest is how many bytes the target of most requests takes at most.
+// roomOfRequest is the number of bytes that suffices for the target of most requests.
 func (it *Item) roomOfRequest() int {
 	return len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
 }
@@ -77,7 +77,7 @@ func (it *Item) request(target []byte) (method, _ []byte) {
 	return method, t
 }
 
-// Names are those of the item's document, as they stand in the target of its request.
+// Names are the names of the item's document, as they stand in the target of its request.
 func (it *Item) Names() es.Document {
 	d := es.Document{Ref: doc.Ref{Index: it.Index, ID: it.ID}}
 	if it.typed() {

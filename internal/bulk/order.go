@@ -12,14 +12,14 @@ func (r *results) readAll(writes []*parkedWrite) (whole bool) {
 	return r.end()
 }
 
-// document is what an item names.
+// document is the document that an item names.
 type document struct{ index, id string }
 
-// document is what the item names.
+// document is the document that the item names.
 func (it *Item) document() document { return document{it.Index, it.ID} }
 
-// mayBeMixedUp reports whether a result may be another write's: it has another id, or none though the write has one, or it has another
-// index, and the writes name several.
+// mayBeMixedUp reports whether a result may be that of another write. It may if it has another id than the write, or none although the
+// write has one. It also may if it has another index, and the writes name several indices.
 func mayBeMixedUp(writes []*parkedWrite) bool {
 	several := slices.ContainsFunc(writes, func(w *parkedWrite) bool { return w.doc.index != writes[0].doc.index })
 	return slices.ContainsFunc(writes, func(w *parkedWrite) bool {
@@ -27,18 +27,19 @@ func mayBeMixedUp(writes []*parkedWrite) bool {
 	})
 }
 
-// order is which element of the answer is whose.
+// order assigns the elements of an answer to the writes.
 type order struct {
 	writes  []*parkedWrite
 	several map[string]bool // the ids that the writes have in several indices
 	element []int           // of each write, from 1; 0: none yet
-	taken   []bool          // the elements that have their write
+	taken   []bool          // which elements have a write
 }
 
-// inOrder returns the writes in the order of the answer's elements, which have been read in the order of the writes. OpenSearch has them in
-// another order if an ingest pipeline refuses or drops some of the items. Those name the index in the client's words. All others are in
-// their places, and name the index that these words stand for. OpenSearch also leaves out the id of an update whose upsert a pipeline
-// refuses. If a pipeline has given documents other ids, the order stays. ok is false if it can't be made out.
+// inOrder returns the writes in the order of the answer's elements. The elements were read as if they had the order of the writes.
+// OpenSearch orders them in another way if an ingest pipeline refuses or drops some of the items. The elements of these items name the
+// index in the client's words. All others are in their places, and name the index for which the words stand. OpenSearch also leaves out the
+// id of an update whose upsert a pipeline refuses. If a pipeline has given documents other ids, the order stays. ok is false if nobody can
+// make the order out.
 func inOrder(writes []*parkedWrite) (ordered []*parkedWrite, ok bool) {
 	o := order{writes, make(map[string]bool), make([]int, len(writes)), make([]bool, len(writes))}
 	first := make(map[string]string, len(writes))
@@ -60,7 +61,8 @@ func inOrder(writes []*parkedWrite) (ordered []*parkedWrite, ok bool) {
 
 func (o *order) take(write, element int) { o.element[write], o.taken[element] = element+1, true }
 
-// known is the document as far as its index tells anything. If the writes have the id in one index, that has many names.
+// known is the document without its index, if the index tells nothing. It tells nothing if all writes of the id are in one index, which may
+// have several names.
 func (o *order) known(d document) document {
 	if !o.several[d.id] {
 		d.index = ""
@@ -68,10 +70,10 @@ func (o *order) known(d document) document {
 	return d
 }
 
-// byDocument gives writes the elements that name their documents. It reports false if there are more such elements than writes: one of them
-// is of a write that has another name for the index.
+// byDocument gives writes the elements that name their documents. It reports false if a document has more elements than writes: one of
+// these elements is then of a write that has another name for the index.
 func (o *order) byDocument() (ok bool) {
-	wanted := make(map[document]int, len(o.writes)) // by how many writes
+	wanted := make(map[document]int, len(o.writes)) // how many writes there are of each document
 	for _, w := range o.writes {
 		wanted[o.known(w.doc)]++
 	}
@@ -102,7 +104,8 @@ func (o *order) byDocument() (ok bool) {
 	return true
 }
 
-// byPlace gives all other writes the elements in their places, and the last one the element that is left. It reports false if several are.
+// byPlace gives all other writes the elements in their places. If one write is left, it gets the element that is left. byPlace reports
+// false if several are left.
 func (o *order) byPlace() (ok bool) {
 	var writes, elements []int // that are left
 	for k := range o.writes {

@@ -17,20 +17,20 @@ import (
 // that the engine says what is wrong with it.
 var ErrUnreadable = errors.New("the bulk can't be read")
 
-// Defaults are what the request says of all its items. An item may say otherwise for itself.
+// Defaults are what the request says for all its items. An item may say something else for itself.
 type Defaults struct {
-	Index, Type string // of its path, decoded
+	Index, Type string // of the request's path, decoded
 	Routing     string
 	Types       bool // items may name a mapping type
 	// Params are those parameters of the request's query that a request for one document can have: pipeline, refresh, timeout and the like.
 	Params []byte
 }
 
-// maxDefaults bounds how long what a request says of all its items may be, in bytes. Each item is written as a request of its own, which
-// says it again: so a long head and many short items would cost the product of their lengths.
+// maxDefaults bounds the defaults of a request, in bytes. Each item becomes a request of its own, which repeats the defaults. So long
+// defaults and many short items would cost the product of their lengths.
 const maxDefaults = 1 << 10
 
-// Fit reports whether a request for each item may say the defaults again. If they are too long, the bulk has to be forwarded as it is.
+// Fit reports whether the defaults are short enough to be repeated for each item. If they aren't, the bulk has to be forwarded as it is.
 func (d *Defaults) Fit() bool {
 	return len(d.Index)+len(d.Type)+len(d.Routing)+len(uri.Only(nil, d.Params, repeated...)) <= maxDefaults
 }
@@ -38,16 +38,16 @@ func (d *Defaults) Fit() bool {
 // Reader goes through the items of a bulk.
 type Reader struct {
 	Defaults
-	// More says that the bulk goes on behind the text. Next stops before an item that the text breaks off in; without More such an item is
-	// unreadable.
+	// More says that the bulk goes on behind the text. Next then stops before an item that the text has only the beginning of. Without More
+	// such an item is unreadable.
 	More bool
-	// Lenient makes an Odd item of an action that some engines take and others refuse: the engine decides. It is for a bulk that is read in
-	// windows. Once items of it have been written, the whole can't be left to the engine any more.
+	// Lenient makes an Odd item of an action that some engines take and others refuse, so that the engine decides. It is for a bulk that is
+	// read in windows: once some of its items are written, optimist can't leave the whole bulk to the engine any more.
 	Lenient bool
 
 	text   []byte
 	read   int                 // items
-	shared [len(shared)][]byte // the parameters of that name, as they stand in Params
+	shared [len(shared)][]byte // the shared parameters, as they stand in Params
 	stream bool                // the request asks for a data stream
 }
 
@@ -61,7 +61,7 @@ func NewReader(text []byte, d Defaults) *Reader {
 	return r
 }
 
-// Rest is what hasn't been read yet. It begins with the item that the text breaks off in, if there is one.
+// Rest is the text that hasn't been read yet. If the text ends within an item, Rest begins with that item.
 func (r *Reader) Rest() []byte { return r.text }
 
 // Next reads the next item. ok is false after the last one. The error is ErrUnreadable.
@@ -93,8 +93,8 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	return it, true, nil
 }
 
-// Action reads the action of the next item, whose document isn't here as a whole. ok is false if the action isn't here as a whole,
-// either, or if it has no document.
+// Action reads the action of the next item, if the text has the whole action, but not the whole document. ok is false if the text doesn't
+// have the whole action, or if the item has no document.
 func (r *Reader) Action() (it Item, ok bool, err error) {
 	line, _, ended := cutLine(skipEmpty(r.text))
 	if !ended {
@@ -109,7 +109,7 @@ func (r *Reader) HasAction() bool {
 	return bytes.IndexByte(bytes.TrimLeft(r.text, " \t\r\n"), '\n') >= 0
 }
 
-// firstValue is the JSON value that a text begins with; nil if it begins with none. Of the line of an update the engines read no more.
+// firstValue is the JSON value with which a text begins; nil if there is none. In the second line of an update the engines read only that.
 func firstValue(text []byte) []byte {
 	if jsontext.Valid(text) {
 		return text
@@ -125,9 +125,9 @@ func firstValue(text []byte) []byte {
 // Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
-// Names returns the names of the items of a bulk that can't be read, in their order. It stops at the first action that nobody knows: all is
-// false then, and if there are no items.
-// Engines may still carry out such a bulk: they read no further than they need, and some accept whatever follows.
+// Names returns the names of the items, in their order, for a bulk that Next can't read. An engine may still carry out such a bulk: engines
+// read no further than they need, and some accept whatever follows. Names stops at the first action that no engine knows. all is false
+// then, and if there are no items.
 func Names(text []byte, d Defaults) (of []Name, all bool) {
 	for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
 		var line []byte
@@ -194,7 +194,7 @@ func verbOf(name []byte) (verb string, kind api.Kind, known bool) {
 	return "", 0, false
 }
 
-// memberName is the name of a member; plain is false for what no JSON has as one. Names that most actions have take no memory.
+// memberName is the name of a member. plain is false if that isn't a name in JSON. Names that most actions have take no memory.
 func memberName(s *jsontext.Scanner) (name string, plain bool) {
 	switch string(s.Name()) {
 	case "_id":
@@ -205,8 +205,8 @@ func memberName(s *jsontext.Scanner) (name string, plain bool) {
 	return s.PlainName()
 }
 
-// scanAction returns a Scanner at the only member of an action. whole is false where the line isn't an object with one member, itself an
-// object.
+// scanAction returns a Scanner at the only member of an action. whole is false unless the line is an object with one member, and that
+// member is an object.
 func scanAction(line []byte) (action jsontext.Scanner, whole bool) {
 	if !jsontext.Valid(line) || !utf8.Valid(line) {
 		return action, false
@@ -215,8 +215,8 @@ func scanAction(line []byte) (action jsontext.Scanner, whole bool) {
 	return action, action.IsObject() && action.Next() && action.Comma < 0 && action.Text()[0] == '{'
 }
 
-// firstAction is an action with the first member of a line alone: OpenSearch, and Elasticsearch before 8, ignore whatever follows it.
-// nil if the line doesn't begin with an action.
+// firstAction is the action that has only the first member of a line: OpenSearch, and Elasticsearch before 8, ignore whatever follows it.
+// It is nil if the line doesn't begin with an action.
 func firstAction(line []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

@@ -12,24 +12,24 @@ import (
 	"optimist/internal/uri"
 )
 
-// request is what a request for an item's document alone says: the client's own, with a guard that the client may not have given, and
-// perhaps another document.
+// request has the parts of a request for an item's document alone. It is the client's own request, or that with another guard, or another
+// document.
 type request struct {
 	kind  api.Kind
 	query []byte
-	guard doc.Numbers // beside those that the query names; zero: none
+	guard doc.Numbers // in addition to a guard in the query; zero: none
 	body  []byte
 }
 
-// read reads one that is sent.
+// read reads the parts of a request that is to be sent.
 func (q *request) read(r *upstream.Request) {
 	var op api.Op
 	api.Parse([]byte(r.Method), r.Target, &op)
 	*q = request{kind: op.Kind, query: op.Query, body: r.Body}
 }
 
-// appendText appends the text of an item that says the same as a request for its document alone. It reports false for a request that no
-// item of a bulk can say.
+// appendText appends the text of an item that does the same as a request for its document alone. It reports false if no item of a bulk can
+// do what the request does.
 func (it *Item) appendText(dst []byte, q *request) ([]byte, bool) {
 	verb := it.Verb
 	switch q.kind {
@@ -71,7 +71,7 @@ func (it *Item) appendText(dst []byte, q *request) ([]byte, bool) {
 // members writes the members of an object.
 type members struct {
 	dst   []byte
-	first int // where the first of them stands
+	first int // where the first member stands
 }
 
 // name begins a member. The value has to be appended next.
@@ -114,8 +114,8 @@ func (it *Item) appendNames(m *members) {
 	}
 }
 
-// appendPipeline appends the pipeline of an update's action. No pipeline that the client names may run over what goes in place of its
-// update: a whole document, or an upsert where the client has sent none.
+// appendPipeline appends the pipeline of an update's action. optimist may send a whole document in place of the update, or an upsert that
+// the client hasn't sent. No pipeline that the client names may run over these.
 func (it *Item) appendPipeline(m *members, as api.Kind) {
 	name := it.pipeline
 	switch {
@@ -155,8 +155,8 @@ func (it *Item) appendParam(m *members, name, value string) bool {
 	return true
 }
 
-// appendSource appends the document. It reports false for a document of several lines: that goes by itself, and so keeps its bytes.
-// If the item has members that only a bulk can say, its lines are joined instead.
+// appendSource appends the document. It reports false for a document of several lines: such a document goes by itself, so that it keeps its
+// bytes. If the item has members that only a bulk takes, appendSource joins the lines instead.
 func (it *Item) appendSource(dst, body []byte) ([]byte, bool) {
 	at := len(dst)
 	dst = append(dst, body...)
@@ -165,7 +165,7 @@ func (it *Item) appendSource(dst, body []byte) ([]byte, bool) {
 			return dst, false
 		}
 		for k := at; k < len(dst); k++ {
-			if dst[k] == '\n' || dst[k] == '\r' { // no string of JSON has one: it is white space
+			if dst[k] == '\n' || dst[k] == '\r' { // JSON has no line break within a string, so this is white space
 				dst[k] = ' '
 			}
 		}

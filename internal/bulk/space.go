@@ -2,8 +2,8 @@ package bulk
 
 import "sync/atomic"
 
-// space is memory for many short texts, which is taken in few pieces. Texts of a piece live as long as any of them. The zero value has none
-// yet. Many goroutines may use it at the same time.
+// space is memory for many short texts, in few pieces. A piece lives as long as any of its texts. The zero value has no piece yet. Many
+// goroutines may use a space at the same time.
 type space struct{ last atomic.Pointer[piece] }
 
 type piece struct {
@@ -17,7 +17,7 @@ const (
 	largestPiece = 64 << 10
 )
 
-// take returns an empty slice with room for so many bytes. Whoever appends more gets other memory.
+// take returns an empty slice with room for n bytes. If the caller appends more, Go moves the slice to other memory.
 func (s *space) take(n int) []byte {
 	for {
 		p, size := s.last.Load(), firstPiece

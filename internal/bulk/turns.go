@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Turns are steps that a few goroutines do in turn, since most steps wait for nothing. A step that waits holds up no other: another
-// goroutine goes on with the rest.
+// Turns are steps that a few goroutines do in turn, because most steps wait for nothing. A step that waits doesn't hold up the others:
+// another goroutine goes on with them.
 type Turns struct {
 	do    func(t *Turns, k int)
 	steps int64
 	next  atomic.Int64
 	mu    sync.Mutex
 	watch *time.Timer
-	seen  int64 // next, when the watch looked last
+	seen  int64 // the value of next when look was called last
 }
 
-// stalled is how long no step may begin. After that each step that is left gets a goroutine.
+// stalled is the longest time in which no step begins. After that, each step that is left gets a goroutine.
 const stalled = 2 * time.Millisecond
 
 // InTurn begins to call do for each number below steps. It doesn't wait for them.
@@ -57,7 +57,7 @@ func (t *Turns) step() bool {
 	return true
 }
 
-// look gives each step that is left a goroutine, if no step has begun since it looked last.
+// look gives each step that is left a goroutine, if no step has begun since the last look.
 func (t *Turns) look() {
 	next := t.next.Load()
 	t.mu.Lock()

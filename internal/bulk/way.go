@@ -14,22 +14,22 @@ import (
 // parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
 	text    []byte
-	said    es.Item // what the engine says in res, of a bulk that tells what became of its items
+	said    es.Item // the members of res, if the engine's answer to the bulk has the results of the items
 	at      int     // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
 	res     Result
-	node    string // that answered
+	node    string // the node that answered
 	err     error
 	done    chan struct{} // closed when res or err is there
 	unowned bool          // no goroutine is at work on its item
 	asIs    bool          // the client gets the engine's element as it stands
 	once    bool          // it isn't sent again after a rejection
-	doc     document      // as the client names it; without an id, the engine makes one
-	// resumer goes on with the item of a write that no goroutine waits for. It is called in place of closing done, which is nil then.
+	doc     document      // as the client names it; if it has no id, the engine makes one
+	// resumer goes on with the item, if no goroutine waits for the write. Its Resume is called in place of closing done, which is nil then.
 	resumer Resumer
-	ended   bool // it is called, or about to be
+	ended   bool // Resume is called, or about to be
 }
 
-// Resumer goes on with an item, once there is what Received returns.
+// Resumer goes on with an item once its write has a result: Received returns it.
 type Resumer interface{ Resume() }
 
 // parkedRead is a read that waits for its request, and then for the document.
@@ -46,14 +46,14 @@ type parkedRead struct {
 type Way struct {
 	group  *Group
 	item   *Item
-	turns  *Turns      // in one of which the item begins; nil: it has a goroutine of its own
+	turns  *Turns      // the item begins in one of these steps; nil: it has a goroutine of its own
 	parked parkedWrite // the write under way
-	// response is what Received returns of a write that was launched: nobody shares that.
+	// response is memory for the response that Received returns: nobody shares it.
 	response upstream.Response
 }
 
-// Open makes the Way that of an item. Nobody may use what it was before. turns are the ones that the item's goroutine does; nil: it does
-// nothing but this item.
+// Open prepares the Way for an item. Nobody may still use it for an earlier item. turns are the steps that the item's goroutine does; nil:
+// the goroutine does only this item.
 func (w *Way) Open(g *Group, it *Item, turns *Turns) { *w = Way{group: g, item: it, turns: turns} }
 
 // Request is Item.Request, in memory of the group.
@@ -61,7 +61,7 @@ func (w *Way) Request() (method, target []byte) {
 	return w.item.request(w.group.space.take(w.item.roomOfRequest()))
 }
 
-// Waits is for before the item's goroutine waits for the engine, or for other writes.
+// Waits says that the item's goroutine is about to wait for the engine, or for other writes.
 func (w *Way) Waits() {
 	if w.turns != nil {
 		w.turns.Wait()
@@ -82,8 +82,8 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 	return res, err
 }
 
-// Park makes an item of the request that out would make. The item goes with the writes of other items: see Launch. Park reports false if no
-// item can say what the request says.
+// Park makes an item that does the same as the request that out makes. The item goes with the writes of other items: see Launch. Park
+// reports false if no item can do what the request does.
 func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
 	q := request{kind: out.Op.Kind, query: out.Query, guard: n, body: body}
 	if create {
@@ -100,14 +100,14 @@ func (w *Way) park(q *request) bool {
 	return ok
 }
 
-// Launch sends what was parked. r is called once there is what Received returns. Items that may go on without waiting for the engine do so
-// in few goroutines, in turn.
+// Launch sends the parked item. r is resumed once the item has a result. Items that go on without waiting for the engine share a few
+// goroutines.
 func (w *Way) Launch(r Resumer) {
 	w.parked.resumer = r
 	w.group.park(&w.parked)
 }
 
-// Received is what came of the write that was sent last, and what that says, if it is an item of the engine's answer to a bulk.
+// Received is the result of the write that was sent last. If it is an item of the engine's answer to a bulk, said has its members.
 func (w *Way) Received() (_ *upstream.Response, said *es.Item, _ error) {
 	p := &w.parked
 	if p.err != nil {
