@@ -1,7 +1,7 @@
 // Package choice decides which of the revisions that a session has seen is a write's base.
 //
-// It knows only what the session knows. If several reads may be the base, the caller has to compare their contents. It keeps
-// nothing, and reads no clock.
+// It knows only what the session knows, keeps nothing, and reads no clock. If several reads may be the base, the caller has to compare
+// their contents.
 package choice
 
 import (
@@ -14,29 +14,29 @@ import (
 // Input is a session's knowledge of a document when a write chooses its base.
 type Input struct {
 	Reads          []Read // outstanding, oldest first
-	View           *View  // what the session wrote last; nil: nothing, or it is reserved
-	Past           bool   // there is a history, in which the base may be, too
+	View           *View  // what the session wrote last; nil: it wrote nothing, or a write has reserved the view
+	Past           bool   // there is a history, and the base may be in it
 	Shared         bool   // several clients of the session are known to work on the document
 	InFlight       bool   // there are writes whose base is reserved
-	ReadsOfEarlier bool   // a read is reserved for a write that came earlier
+	ReadsOfEarlier bool   // a write that came before this one has reserved a read
 	OthersWait     bool   // writes that came earlier wait for a base
 }
 
-// Read is the outstanding reads of one revision.
+// Read stands for all outstanding reads of one revision.
 type Read struct {
 	Numbers doc.Numbers
-	Order   uint64 // its place among what clients have seen
-	Doubt   bool   // the base of a write with an unknown result
+	Order   uint64 // its place in the order in which clients have seen revisions
+	Doubt   bool   // it was the base of a write whose outcome is unknown
 }
 
 // View is what a write has left.
 type View struct {
 	Numbers doc.Numbers
-	Answer  doc.Numbers // that the answer to the write carried; zero: Numbers
+	Answer  doc.Numbers // the numbers in the answer to the write; zero: they are Numbers
 	Sent    []byte      // nil: not known
-	Stored  bool        // what was sent is stored as it is
-	Differs bool        // something else is
-	Absent  bool        // it was a delete
+	Stored  bool        // the engine stores the sent document as it is
+	Differs bool        // the engine stores another document
+	Absent  bool        // the write was a delete
 	Order   uint64      // as of a Read
 	Doubt   bool        // as of a Read
 }
@@ -44,18 +44,18 @@ type View struct {
 // Request is what a write says about its base.
 type Request struct {
 	Sent     []byte                            // nil: a delete
-	On       func(base []byte) ([]byte, error) // what would have been sent of a document; of a part: what that makes of it; nil: Sent
+	On       func(base []byte) ([]byte, error) // the document that a client with this base would have sent; nil: Sent
 	Part     bool                              // Sent is a part of a document
-	Before   uint64                            // reads with a later place were made while the write waited: it wasn't made from them
+	Before   uint64                            // the write wasn't made from reads with a later place: they came while it waited
 	Named    bool                              // the client named its session
-	Explicit doc.Numbers                       // the client named the numbers itself; zero: it didn't
-	Served   bool                              // Explicit are those of a revision as it was served, and not those of an answer
-	Thread   bool                              // Explicit are those of a thread of work, which waits for its writes in flight
-	OfAnswer bool                              // an answer named Explicit, and something else than was sent is stored there
+	Explicit doc.Numbers                       // the numbers that the client itself names; zero: it names none
+	Served   bool                              // Explicit is from a read, and not from the answer to a write
+	Thread   bool                              // a thread of work names Explicit, and waits for its writes in flight
+	OfAnswer bool                              // the answer to a write named Explicit, but another document is stored there than was sent
 	Spent    bool                              // the session has written from Explicit before
 
 	Repeat Repeat
-	Doubt  *doc.Numbers // the same was sent with the base of these numbers, with an unknown result; nil: it wasn't
+	Doubt  *doc.Numbers // the base of an earlier write of the same bytes whose outcome is unknown; nil: there is none
 }
 
 // Repeat says how likely it is that a write was sent before, and acknowledged.
@@ -64,9 +64,9 @@ type Repeat uint8
 // How likely a repeat is.
 const (
 	NoRepeat      Repeat = iota
-	SameSent             // the session sent the same bytes, but who sent them may be another client
-	UnheardRepeat        // and its client left before it had the answer
-	AwaitedRepeat        // and this write has waited for it
+	SameSent             // a client of the session has sent the same bytes, but it may be another client
+	UnheardRepeat        // and that client left before it had the answer
+	AwaitedRepeat        // and this write has waited for that one
 )
 
 // Action is what is done for a write that needs a base.
@@ -77,19 +77,19 @@ const (
 	TakeNothing  Action = iota // nothing is known
 	TakeRead                   // one outstanding read
 	TakeView                   // what the session wrote last
-	TakeSent                   // what is sent: it was acknowledged before, and nothing of it may count again
-	TakeExplicit               // the numbers that the client named, of which the session knows nothing
-	TakePast                   // one of the history
-	RankAll                    // the likeliest of all that the session has seen
-	WaitForBase                // one that is in flight
+	TakeSent                   // the sent document: it was acknowledged before, and its change must not count again
+	TakeExplicit               // the numbers that the client names; the session doesn't know their revision
+	TakePast                   // a revision of the history
+	RankAll                    // the likeliest of the revisions that the session has seen
+	WaitForBase                // a base that a write in flight has reserved
 )
 
 // Decision is what Choose decides.
 type Decision struct {
 	Action    Action
-	Read      int  // TakeRead: which. RankAll: how many, from the oldest on
-	Ambiguous bool // another base would do, too
-	Doubtful  bool // the base is that of a write of the same bytes with an unknown result
+	Read      int  // TakeRead: the index of the read. RankAll: the number of reads to rank, from the oldest on
+	Ambiguous bool // the write may have another base
+	Doubtful  bool // the base is that of an earlier write of the same bytes whose outcome is unknown
 }
 
 // Choose decides on a write's base. It is pure: its caller carries out the decision.
@@ -100,9 +100,9 @@ func Choose(k *Input, r *Request) Decision {
 	return chooseFromSession(k, r)
 }
 
-// candidates are the outstanding reads that were made before the write came. If there are none, and none is reserved for an earlier write,
-// the session's own view is the candidate. Reads that are reserved for later writes don't count: else this write would wait for
-// as long as other clients go on.
+// candidates returns the outstanding reads that were made before the write came. If there are none, and no earlier write has reserved one,
+// it returns the session's own view. Reads that later writes have reserved don't count: otherwise this write would wait for as long as
+// other clients go on.
 func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 	reads = k.Reads
 	if i := slices.IndexFunc(reads, func(o Read) bool { return o.Order > r.Before }); i >= 0 {
@@ -115,18 +115,19 @@ func (k *Input) candidates(r *Request) (reads []Read, v *View) {
 		v = k.View
 	}
 	if len(reads) == 0 && v == nil && !k.InFlight {
-		reads = k.Reads // made while the write waited, and better than nothing
+		reads = k.Reads // these were made while the write waited; they are better than nothing
 	}
 	return reads, v
 }
 
-// isSeenAfter reports whether the view is a document, and whoever looked for it before found none. Those clients delete nothing.
+// isSeenAfter reports whether the view is a document, and the clients that looked for it before found none. A delete isn't made from such
+// a read.
 func (v *View) isSeenAfter(reads []Read) bool {
 	found := func(r Read) bool { return r.Numbers.Known() || v != nil && r.Order > v.Order }
 	return v != nil && !v.Absent && !slices.ContainsFunc(reads, found)
 }
 
-// chooseFromSession decides for a write that names nothing.
+// chooseFromSession decides for a write that names no base.
 func chooseFromSession(k *Input, r *Request) Decision {
 	reads, v := k.candidates(r)
 	d, doubt := k.inDoubt(r)
@@ -142,8 +143,8 @@ func chooseFromSession(k *Input, r *Request) Decision {
 	case k.OthersWait:
 		return Decision{Action: WaitForBase}
 	case v != nil && r.Repeat == SameSent && !v.is(r) && k.Shared:
-		// The view is another client's by now, and would have the repeat undo what others wrote since. But it may be no repeat. If nothing
-		// shows that there are others, it is none: a client that is alone often sets a document back to what it was.
+		// Another client has left the view since: a repeat from it would undo what others have written. But the write may be no repeat. If
+		// nothing shows that there are other clients, it is none: a client that is alone often sets a document back.
 		return Decision{Action: TakeSent, Ambiguous: true}
 	case v != nil && k.Past:
 		return Decision{Action: RankAll}
@@ -156,18 +157,18 @@ func chooseFromSession(k *Input, r *Request) Decision {
 	}
 }
 
-// maybeNew reports whether the write may make the document anew: it is a whole document, and the session has deleted the document since the
-// outstanding reads.
+// maybeNew reports whether the write may make the document anew: it sends a whole document, and the session has deleted the document after
+// the outstanding reads.
 func (k *Input) maybeNew(r *Request) bool {
 	return k.View != nil && k.View.Absent && k.View.Order > k.Reads[len(k.Reads)-1].Order && !r.Named && r.Sent != nil && !r.Part
 }
 
-// chooseExplicit decides for a write whose client names the numbers itself. If they are outstanding, the write takes that read, though the
-// client may have the numbers from an answer, and something else in hand.
+// chooseExplicit decides for a write whose client names the numbers itself. If a read of these numbers is outstanding, the write takes it.
+// But the client may have the numbers from the answer to a write, and hold another document.
 func chooseExplicit(k *Input, r *Request) Decision {
 	read := find(k.Reads, r.Explicit)
 	var v *View
-	if read < 0 && k.View.named(r) && (!r.Thread || !k.InFlight) { // what is in flight may have been made from the same revision
+	if read < 0 && k.View.named(r) && (!r.Thread || !k.InFlight) { // a write in flight may be made from the same revision
 		v = k.View
 	}
 	d, doubt := k.inDoubt(r)
@@ -189,10 +190,10 @@ func chooseExplicit(k *Input, r *Request) Decision {
 	}
 }
 
-// MayBeOfAnswer reports whether the client may have the numbers that it names from an answer, which something else was sent for.
+// MayBeOfAnswer reports whether the client may have the numbers from the answer to a write that sent another document than is stored.
 func (r *Request) MayBeOfAnswer() bool { return r.OfAnswer && !r.Served }
 
-// inDoubt decides for a write that was sent before, with an unknown result: it has the same base, and isn't merged.
+// inDoubt decides for a write that was sent before, with an unknown outcome. The write gets the same base, and is never merged.
 func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {
 	if r.Doubt == nil {
 		return d, false
@@ -206,10 +207,10 @@ func (k *Input) inDoubt(r *Request) (d Decision, ok bool) {
 	return d, false
 }
 
-// is reports whether the view is what is sent, or has the part that is.
+// is reports whether the view is the sent document, or has the sent part in it.
 func (v *View) is(r *Request) bool { return v != nil && r.Sends(v.Sent) }
 
-// Sends reports whether a document is what is sent, or has the part that is.
+// Sends reports whether a document is the sent one, or has the sent part in it.
 func (r *Request) Sends(seen []byte) bool {
 	if r.On == nil {
 		return bytes.Equal(seen, r.Sent)
@@ -233,10 +234,10 @@ func (v *View) named(r *Request) bool {
 	case again:
 	case answer != r.Explicit:
 		return false
-	case v.Differs && v.Sent != nil && v.Numbers == r.Explicit: // they are of what is stored, which was perhaps read elsewhere
+	case v.Differs && v.Sent != nil && v.Numbers == r.Explicit: // the client may have read the stored document elsewhere
 		return false
 	}
-	// Otherwise they may be those that somebody else of the session has read.
+	// Otherwise another client of the session may have read the revision of these numbers.
 	return v.Numbers == r.Explicit && v.Stored || r.Named && !r.Served
 }
 

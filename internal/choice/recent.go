@@ -6,20 +6,21 @@ import (
 	"hash/maphash"
 )
 
-// After a start, a client of an inferred session may write from a read from before, or from a later read of any client of the session.
-// The bodies from before aren't known. The content of the write decides: a document from before can't hold later additions, and a write
-// must not undo these.
+// After a start, a client of an inferred session may write from a read from before the start, or from a later read of any client of the
+// session. optimist doesn't know the bodies of the reads from before. So the content of the write decides: a document from before the start
+// can't hold later additions, and a write must not undo these.
 
 const (
 	maxComparedBytes = 1 << 20
-	// leastText and leastItem are how long a text, and one in a list, is that two clients don't write by chance, with its quotes.
+	// leastText is the length of a text, with its quotes, from which on two clients don't write the same one by chance. leastItem is that for
+	// a text in a list.
 	leastText = 16
 	leastItem = 8
 )
 
-// Recent reports whether sent was made from something that was seen since the start. seen are revisions of that time, oldest first. It is
-// false for what can't be told. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base.
-// A member with the name marks isn't the client's, which may leave it out.
+// Recent reports whether sent was certainly made from a revision that clients have seen since the start. seen has some of these revisions,
+// oldest first. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base. marks is the
+// name of the member with optimist's marks, which clients may leave out.
 func Recent(sent []byte, seen [][]byte, marks string) bool {
 	if sent == nil || len(seen) == 0 {
 		return false
@@ -36,7 +37,7 @@ func Recent(sent []byte, seen [][]byte, marks string) bool {
 	if !ok || !s.add(0, root) {
 		return false
 	}
-	if object, _ := root.(map[string]any); object[marks] != nil { // its client kept them
+	if object, _ := root.(map[string]any); object[marks] != nil { // the client has kept the marks
 		marks = ""
 	}
 	first, _ := contentWithout(marks, seen[0])
@@ -48,11 +49,11 @@ func Recent(sent []byte, seen [][]byte, marks string) bool {
 	return false
 }
 
-// content is what a document holds: a path and its value for each scalar, and a path with each value of a list, at whatever place. The
-// value is how often it is there.
+// content is what a document holds. It has an item for the path and the value of each scalar, and one for each value of a list, whatever
+// its place in the list. It counts how often each item is there.
 type content map[item]int
 
-// item is known by the hash of its path: the paths themselves would be as long together as the product of a document's depth and width.
+// item has the hash of its path. The paths themselves would need as much memory as the product of a document's depth and width.
 type item struct {
 	path   uint64
 	value  string
@@ -62,7 +63,7 @@ type item struct {
 // seed makes hashes that no client can foresee.
 var seed = maphash.MakeSeed()
 
-// step is the path to a member of what is at a path.
+// step is the hash of the path that goes on from a path to a member there.
 type step struct {
 	path uint64
 	key  string
@@ -111,8 +112,8 @@ func (c content) add(path uint64, v any) bool {
 	return err == nil
 }
 
-// extends reports whether c holds everything in was, and more: then it undoes nothing. A value may differ if the document has grown, too:
-// clients that change it together all add to it, and additions from before the start are there.
+// extends reports whether c holds everything in was, and more: then it undoes nothing. A value may differ if the document has also grown.
+// Clients that change a document together all add to it, so c then has the additions from before the start.
 func (c content) extends(was content) bool {
 	paths := c.paths()
 	changed, wasThere := false, make(map[uint64]bool, len(was))
@@ -135,7 +136,7 @@ func (c content) extends(was content) bool {
 	return grown || !changed
 }
 
-// sharesNew reports whether c holds something that now holds, and first, which is older, doesn't, and that isn't there by chance.
+// sharesNew reports whether c and now hold something that the older first doesn't hold, and that isn't there by chance.
 func (c content) sharesNew(now, first content) bool {
 	for i, n := range now {
 		if c[i] >= n && first[i] < n && (len(i.value) >= leastText || i.inList && len(i.value) >= leastItem) {

@@ -6,25 +6,25 @@ import (
 	"optimist/internal/doc"
 )
 
-// Since is a revision that a client has in hand, and what tells it from an older one that the client was shown later. Of a large difference
-// it holds a part.
+// Since has the numbers of a revision that a client has seen, and the differences from an older revision that an answer has shown the
+// client later. If the difference is large, it has a part of it.
 type Since struct {
 	Newer, Older doc.Numbers
 
-	more, less []mark // in lists, or values: how often the newer one holds what the older one holds less often, or more often
-	made       []mark // the paths of values that only the newer one holds
+	more, less []mark // items that the newer revision holds more often, or less often, than the older one, with their count in the newer one
+	made       []mark // the paths of values that only the newer revision holds
 }
 
-// mark is an item, or a path, by its hash.
+// mark is the hash of an item or of a path.
 type mark struct {
 	hash uint64
 	n    int
 }
 
-// maxSinceBytes bounds what is compared for a Since, in bytes: it is compared for each hit of a search, and under a lock.
+// maxSinceBytes bounds the documents that NewSince compares, in bytes, because it runs for each hit of a search, and under a lock.
 const maxSinceBytes = 64 << 10
 
-// maxMarks is how many differences of each kind are kept.
+// maxMarks is how many differences of each kind a Since has at most.
 const maxMarks = 8
 
 // NewSince compares two revisions of a document. It is nil if they can't be compared.
@@ -63,9 +63,9 @@ func note(marks []mark, hash uint64, n int) []mark {
 	return append(marks, mark{hash, n})
 }
 
-// IsUndoneBy reports whether a document takes back something by which the newer revision differs from the older one: it lacks what came,
-// or holds what went. It was made from the older one, or its client takes that back on purpose. A value that is neither the newer nor the
-// older one shows nothing.
+// IsUndoneBy reports whether a document takes back something by which the newer revision differs from the older one: it lacks an item that
+// came, or holds one that went. Then it was made from the older revision, or the client takes that back on purpose. A value that is neither
+// the newer nor the older one shows nothing.
 func (s *Since) IsUndoneBy(sent []byte) bool {
 	if s == nil || len(sent) > maxSinceBytes {
 		return false
@@ -98,7 +98,7 @@ func (s *Since) IsUndoneBy(sent []byte) bool {
 
 func (i item) hash() uint64 { return maphash.Comparable(seed, i) }
 
-// paths are those of values that are in no list.
+// paths are the paths of values that are in no list.
 func (c content) paths() map[uint64]bool {
 	paths := make(map[uint64]bool, len(c))
 	for i := range c {
