@@ -7,16 +7,17 @@ import (
 	"optimist/internal/doc"
 )
 
-// Candidate is what a client may have made its change from.
+// Candidate is a revision from which a client may have made its change. A client has a revision in hand as long as it may still write from
+// it.
 type Candidate struct {
-	doc.Revision         // Source is what the client has seen; nil: not known. Without numbers there was no document
-	Gone         bool    // there was no document any more; the other candidates, which come before it, are older
+	doc.Revision         // Source is the document that the client has seen; nil: not known. Without numbers there was no document
+	Gone         bool    // the document was deleted; all other candidates are older
 	Digest       *Digest // of Source; nil: it hasn't been made yet
 	Spent        bool    // no client has it in hand any more, as far as is known
-	Elsewhere    bool    // the write is in a trace with reads of its own, and this isn't one of them
-	Foreign      bool    // only other programs than the write's have read it, and the write's has a read of its own in hand
-	Changes      int     // how many clients' changes the write of this revision held; 0: not known, or one
-	View         bool    // one client sent it, and something else was stored: it doesn't show what others did
+	Elsewhere    bool    // the write's trace has reads, and this candidate is none of them
+	Foreign      bool    // only other programs have read this candidate, and the write's program has another read in hand
+	Changes      int     // how many clients' changes the write of this revision had; 0: not known, or one
+	View         bool    // a client sent it, and another document was stored: it doesn't show other clients' changes
 }
 
 // Prices of what is unlikely, in the unit of the weights of a digest.
@@ -28,8 +29,8 @@ const (
 	spentSave = narrow - 1
 	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
-	// quietSave is the price of saving unchanged what isn't the newest, where little shows that several clients are at work. It is likelier
-	// that one client sets a few values back to what they were.
+	// quietSave is the price of saving a candidate unchanged that isn't the newest, if little shows that several clients are at work. It is
+	// likelier that one client sets a few values back.
 	quietSave = 48
 	// foreign is the price of a candidate that only other programs have in hand.
 	foreign = 16
@@ -44,26 +45,26 @@ const (
 // verdict is what the client would have done to a candidate.
 type verdict struct {
 	unknown  bool    // the content of the candidate isn't known
-	far      bool    // the candidate needs too many changes, and isn't compared any further
+	far      bool    // the candidate needs too many changes: it isn't compared to its end
 	absent   bool    // there was no document
-	first    bool    // nor had there been one
-	changes  uint64  // a hash of the changes: two candidates from which the client made the same changes have the same
+	first    bool    // there was none before, either
+	changes  uint64  // a hash of the changes that the client would have made
 	price    int     // how unlikely the changes are
-	removals int     // the part of price for what the client would have taken out
-	idle     int     // the part of price for numbers that the client would have left alone, though all others move them
+	removals int     // the part of price for content that the client would have taken out
+	idle     int     // the part of price for numbers that the client would have left alone, although all other clients move them
 	edits    int     // how many changes there are
-	times    int     // how many of them set a time
-	from, to int     // where they are in weighing.changes
+	times    int     // how many of the changes set a time
+	from, to int     // where the changes are in weighing.changes
 	mixes    bool    // see findMixes
-	restated int     // what it costs to have sent values of a plain part as they were
+	restated int     // the price of the values of a plain part that the client would have sent unchanged
 	replaced int     // the weight of the values that the client would have replaced by others
 	moved    float64 // the sum of how far numbers were moved
 }
 
-// saves reports whether the client would have saved the candidate unchanged, but for the time.
+// saves reports whether the client would have saved the candidate unchanged, apart from times.
 func (v *verdict) saves() bool { return !v.unknown && !v.far && v.edits == v.times }
 
-// isElsewhere reports whether the candidate is charged for being of another piece of work.
+// isElsewhere reports whether the price has elsewhere in it: the candidate was read in another trace.
 func (v *verdict) isElsewhere() bool { return v.price >= elsewhere }
 
 func (v *verdict) likelier(o *verdict) bool {
@@ -91,8 +92,8 @@ func likeliest(verdicts []verdict) (best int) {
 	return best
 }
 
-// certain reports whether the client's changes are certain: all candidates that are nearly as likely as the best one have the same
-// changes.
+// certain reports whether the client's changes are certain: the client would have made the same changes to all candidates that are nearly
+// as likely as the best one.
 func certain(verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	if b.unknown || b.price >= spent {
@@ -119,7 +120,7 @@ func ambiguous(verdicts []verdict, best int) bool {
 	return false
 }
 
-// newestInHand returns the newest candidate that somebody has in hand; -1: there is none.
+// newestInHand returns the newest candidate that a client has in hand; -1: there is none.
 func newestInHand(cs []Candidate) int {
 	for i := len(cs) - 1; i >= 0; i-- {
 		if !cs[i].Spent {
@@ -129,9 +130,9 @@ func newestInHand(cs []Candidate) int {
 	return -1
 }
 
-// judgeOlder judges the candidates that are older than the newest one in somebody's hand, where little shows that several clients are at
-// work. The more shows that one client is alone, the likelier it has changed the newest, and somebody else has only looked at the older
-// ones. That isn't so if it would have saved the newest unchanged: two clients may have counted alike.
+// judgeOlder judges the candidates that are older than the newest one in a client's hand, if little shows that several clients are at work.
+// The more shows that one client is alone, the likelier this client has changed the newest candidate, and has only looked at the older
+// ones. It isn't so if the client would have saved the newest one unchanged: then two clients may have counted alike.
 func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 	n := newestInHand(cs)
 	if n < 0 || verdicts[n].absent {
@@ -149,7 +150,8 @@ func judgeOlder(cs []Candidate, verdicts []verdict, alone int) {
 }
 
 // leanOf returns how much likelier the changes are if several clients are at work than if one is alone, as a power of two. A client that is
-// alone has changed the newest candidate in somebody's hand. One of several has changed any of those. It is 0 if there is only one.
+// alone has changed the newest candidate in hand. One of several clients has changed any candidate in hand. leanOf is 0 if only one
+// candidate is in hand.
 func leanOf(cs []Candidate, verdicts []verdict) int {
 	n := newestInHand(cs)
 	if n < 0 || verdicts[n].unknown || verdicts[n].absent || verdicts[n].saves() {
@@ -165,7 +167,7 @@ func leanOf(cs []Candidate, verdicts []verdict) int {
 			continue
 		}
 		switch inHand++; {
-		case v.changes == verdicts[n].changes: // which of the two the client has seen makes no difference
+		case v.changes == verdicts[n].changes: // the changes don't tell which of the two the client has seen
 			sum++
 		case !v.far && !v.saves() && !v.mixes: // clients that are alone set values back, too
 			sum += math.Exp2(float64(min(verdicts[n].price-v.price, 64)))
@@ -180,9 +182,9 @@ const Bit = 4
 // maxLean bounds how much one choice says.
 const maxLean = 16 * Bit
 
-// judgeGone is for a document that was deleted. A client that makes it anew shares little with what was there. One that saves what it
-// read before leaves most of that alone. If it isn't known what clients have read, no client is taken for one that makes it anew because
-// another has deleted it.
+// judgeGone is for a document that was deleted. A client that makes it anew sends little of its former content. A client that saves an
+// earlier read leaves most of the content alone. If optimist doesn't know what clients have read, it takes no client for one that makes the
+// document anew.
 func judgeGone(cs []Candidate, verdicts []verdict) {
 	gone := slices.IndexFunc(cs, func(c Candidate) bool { return c.Gone })
 	if gone < 0 {
@@ -198,7 +200,7 @@ func judgeGone(cs []Candidate, verdicts []verdict) {
 	}
 }
 
-// judgeSaves is for a sent document that is the same as a candidate: the client may have saved that unchanged.
+// judgeSaves is for a sent document that is the same as a candidate: the client may have saved that candidate unchanged.
 func judgeSaves(verdicts []verdict) {
 	for i := range verdicts {
 		if v := &verdicts[i]; v.saves() {

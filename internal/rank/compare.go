@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// One revision of a document has nearly all of its content in common with the next one. So mine isn't compared with each candidate. It is
-// compared with the newest, and then each candidate with the next older one. Only where these two differ, the client may have changed
-// something else in the one than in the other.
+// Here mine is the document that the client sent. One revision of a document has nearly all of its content in common with the next one. So
+// only the newest candidate is compared with mine. Each other candidate is compared with the next newer one. Only where these two differ
+// can the client have changed the one in another way than the other.
 
-// content is a member or a part that mine has, or some candidate that was compared.
+// content is a member or a part that mine has, or that one of the compared candidates has.
 type content struct {
-	oldest oldest // that have it as mine has it; mine lacks it: not in use
-	change change // what the client would have done to it in the candidate that is being compared, if that differs in it
-	weight uint8  // of mine's member; lower than in the digest if its value is a word of a vocabulary
+	oldest oldest // the oldest candidates that have it as mine has it; not in use if mine lacks it
+	change change // the client's change of it, if it differs in the candidate that is being compared
+	weight uint8  // the weight of mine's member; lower than in the digest if its value is a word of a vocabulary
 	moved  bool   // some candidate has another value of mine's member
 	newest bool   // the client would have taken it out of weighing.newest
-	taken  int32  // 1 + the last candidate of which findMoves has noted that the client would have taken it out
+	taken  int32  // 1 + the last candidate for which findMoves has noted it as taken out
 }
 
 // oldest are the oldest candidate that has the key of some content, and the oldest one that has its value; none: there is none.
@@ -73,9 +73,9 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	v.price, v.edits = dropping*len(w.sliding), len(w.sliding)
 }
 
-// How many values are compared at most. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
-// far; beyond largeRoom, none are. Up to smallRoom, a candidate that is too far is compared to its end: what it has says how likely the
-// others are.
+// The bounds on how many values are compared. Up to smallRoom, each candidate is compared to its end, even if it is too far: its content
+// says how likely the other candidates are. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
+// far. Beyond largeRoom, no candidate is compared any more.
 const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14
@@ -84,8 +84,8 @@ const (
 // A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
 const enough = 24
 
-// fewest returns how many changes lead to mine from the candidate with the nearest size. That is mostly the nearest candidate, and then
-// the others are soon known to be too far.
+// fewest returns how many changes lead to mine from the candidate whose size is nearest to mine's. Mostly that candidate needs the fewest
+// changes of all. Then it soon shows which others are too far.
 func (w *weighing) fewest(cs []Candidate) int {
 	size := len(w.mine.items)
 	near, least := -1, math.MaxInt
@@ -112,21 +112,21 @@ func (w *weighing) follow(theirs *Digest) {
 
 // delta is how a digest differs from another one.
 type delta struct {
-	from        uint64 // the id of the other one
+	from        uint64 // the id of the other digest
 	differences []difference
 }
 
-// difference is an item that one of two digests lacks, or that has another value in it.
+// difference is an item that one of two digests lacks, or that has another value in the other digest.
 type difference struct {
 	key uint64
-	at  int32 // its place among the items of the digest; -1: the digest lacks it
+	at  int32 // the item's place among the items of the digest; -1: the digest lacks the item
 }
 
 // mostKept is how many differences a digest keeps at most.
 const mostKept = 16
 
-// differences returns how the candidate differs from the one that was compared last. From one write to the next, candidates are mostly the
-// same. So each keeps its few differences from the one before it.
+// differences returns how the candidate differs from the one that was compared last. The next write is mostly compared with the same
+// candidates in the same order. So each digest keeps its few differences from the one before it.
 func (w *weighing) differences(theirs *Digest) []difference {
 	if kept := theirs.kept.Load(); kept != nil && kept.from == w.last.id {
 		return kept.differences
@@ -162,8 +162,8 @@ func appendDifferences(all []difference, last, next []item, from int) []differen
 	return all
 }
 
-// note notes that the content with that key isn't what it was in the last candidate. It is the candidate's j-th item; -1: the candidate
-// lacks it.
+// note notes that the content with that key differs from the last candidate's. j is the place of the content among the candidate's items;
+// -1: the candidate lacks it.
 func (w *weighing) note(key uint64, theirs *Digest, j int) {
 	i, known := w.places.find(key)
 	if !known { // mine lacks it, and nothing was taken out of the newer candidates there
@@ -217,7 +217,8 @@ func (w *weighing) differs(i int, theirs *Digest, j int) bool {
 	return count != mine.value && !w.isFixed(p.place)
 }
 
-// oldestOf returns the oldest candidate that has some content, after oldest; has says whether the candidate that is being compared has it.
+// oldestOf returns the oldest candidate that has some content. oldest was that before the present comparison, and has says whether the
+// candidate that is being compared has the content.
 func (w *weighing) oldestOf(oldest int32, has bool) int32 {
 	switch {
 	case has:
@@ -228,8 +229,8 @@ func (w *weighing) oldestOf(oldest int32, has bool) int32 {
 	return oldest
 }
 
-// takes notes how the client would have taken out the candidate's j-th item, which mine lacks. A part of a document lacks members that its
-// client has left alone. But it has each of its lists as a whole. Marks may always be left out.
+// takes notes how the client would have taken out the candidate's j-th item, which mine lacks. A part of a document lacks the members that
+// the client has left alone, but has each of its lists as a whole. A client may always leave out the marks.
 func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 	it := theirs.items[j]
 	*c = change{hash: ^it.key, index: c.index, effect: takes}
@@ -247,8 +248,8 @@ func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
 	return it.key != w.marks && !w.part || m.listed && w.has(m.parent)
 }
 
-// weightWithout returns the weight of content that mine lacks. It is nothing if mine lacks the holder, too, which is an object, a list or a
-// text: a client takes that out in one go, however much is in it.
+// weightWithout returns the weight of content that mine lacks. holder is the object, list or text that the content is in. If mine lacks the
+// holder, too, the weight is 0: a client takes a holder out at once, however much is in it.
 func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
 	if holder != 0 && !w.has(holder) {
 		return 0
@@ -275,7 +276,7 @@ func (w *weighing) gather() (dropped int) {
 	for i := range w.differing.all {
 		c := w.contents[i].change
 		if c.effect == takes && slices.Contains(w.sliding, c.place) {
-			c.effect, c.index = drops, 0 // all that is dropped is one change
+			c.effect, c.index = drops, 0 // all dropped entries together are one change
 			dropped++
 		}
 		w.changes = append(w.changes, c)
@@ -283,7 +284,7 @@ func (w *weighing) gather() (dropped int) {
 	return dropped
 }
 
-// endCompare notes what the candidate has that was compared last, and so is the oldest.
+// endCompare notes the content of the candidate that was compared last: it is the oldest one.
 func (w *weighing) endCompare() {
 	for i := range w.mine.items {
 		o := &w.contents[i].oldest

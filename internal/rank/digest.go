@@ -11,17 +11,17 @@ import (
 )
 
 // Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
-// without their order. It is immutable, but for what it keeps of its last comparison.
+// without their order. It is immutable, apart from the differences that it keeps of its last comparison.
 type Digest struct {
-	id       uint64   // no other digest has it; 0: it is a digester's own
-	keys     Keys     // by which entries were told apart
-	items    []item   // of the members, by place, and then of the parts, by hash
-	members  []member // the rest of the first items
-	parts    []part   // the rest of the others
+	id       uint64   // no other digest has it; 0: the digest belongs to a digester
+	keys     Keys     // the keys by which entries of lists were told apart
+	items    []item   // first those of the members, by place, and then those of the parts, by hash
+	members  []member // what the members have besides their items, in the same order
+	parts    []part   // what the parts have besides their items, in the same order
 	numbers  []number
-	lists    []list                // those that aren't in lists, by place
-	elements []element             // of all these, in their order
-	kept     atomic.Pointer[delta] // from the digest that it was compared with last; nil: none is kept
+	lists    []list                // the lists that aren't in other lists, by place
+	elements []element             // the elements of all these lists, in their order
+	kept     atomic.Pointer[delta] // the differences from the digest that it was compared with last; nil: none are kept
 }
 
 // newestID is the id of the newest digest.
@@ -55,14 +55,14 @@ func (d *Digest) list(i int, place uint64) *list {
 	return &d.lists[i]
 }
 
-// item is what of a member or a part is compared with other documents.
+// item is the part of a member, or of a part, that is compared with other documents.
 type item struct {
-	key   uint64 // the place of a member; or the hash of a part, of its content and of where it stands. No two items of a kind have the same
+	key   uint64 // of a member: its place. Of a part: a hash of its content and its place. No two items of a kind have the same key
 	value uint64 // a hash of the member's value; or how often the part is there
 }
 
-// member is a value that has a place of its own: all but what is in lists, and of these the entries that something identifies, and what is
-// in them.
+// member is a value that has a place of its own. That is every value outside of lists. In lists it is the entries that something
+// identifies, and the values in such entries.
 type member struct {
 	parent      uint64 // the place of the object or list that holds it; 0: the document
 	kind        uint64 // its place, without what identifies entries of lists
@@ -72,13 +72,13 @@ type member struct {
 	key, weight uint8
 	container   bool // an object or a list
 	entry       bool // an entry of a list
-	listed      bool // such an entry, or something in one
+	listed      bool // an entry of a list, or a value in one
 	time        bool // the exact time of something
 }
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
 type part struct {
-	place  uint64 // of the member that the list or text is
+	place  uint64 // the place of the list or text
 	weight uint8
 	text   bool // of an entry of a list that is a long text
 }
@@ -93,7 +93,7 @@ const (
 	maxWeight         = 12
 	// weightOfRepeated is the weight of a value that occurs several times in its list, such as a free seat.
 	weightOfRepeated = 2
-	// weightOfGroup is the weight of which entries are in one list of a list, besides the entries.
+	// weightOfGroup is the weight of an inner list in addition to the weights of its entries: it says that they belong together.
 	weightOfGroup = 2
 	// longText is the length in bytes from which a text is compared by its words.
 	longText = 32
@@ -172,8 +172,8 @@ func (d *Digest) distance(o *Digest) int {
 	return n + sets
 }
 
-// differences counts the items that only one of the two digests has, or that have another value: the latter are sets. It counts until there
-// are more than most.
+// differences counts the items that only one of the two digests has, or that have another value in each. sets is the number of the latter.
+// It stops once it has counted more than most.
 func (d *Digest) differences(o *Digest, most int) (n, sets int) {
 	m, k := len(d.members), len(o.members)
 	n, sets = differences(d.items[:m], o.items[:k], most)
@@ -201,7 +201,7 @@ func differences(a, b []item, most int) (n, sets int) {
 	return n, sets
 }
 
-// alike returns how many items two lists both begin with: of two revisions, there are mostly many.
+// alike returns how many items at the beginning of two lists are the same. Two revisions mostly have many such items.
 func alike(a, b []item) (n int) {
 	both := min(len(a), len(b))
 	a, b = a[:both], b[:both]
@@ -244,7 +244,7 @@ func (k Keys) good(name uint64) int {
 	return identifying[name]
 }
 
-// number is the value of a number: near is about it, and whole is exactly it, if exact is set.
+// number is the value of a number: near is about the value. If exact is set, whole is exactly the value.
 type number struct {
 	whole int64 // below 10^18
 	exact bool

@@ -16,7 +16,7 @@ import (
 type digester struct {
 	Digest
 	tree   tree.Tree
-	holder uint64 // the place of the list or text that is being read
+	holder uint64 // the place of the list or text that the digester is reading
 
 	// In the order of the document.
 	foundMembers []foundMember
@@ -63,8 +63,8 @@ func (d *digester) read(source []byte, keys Keys) bool {
 	return true
 }
 
-// sortMembers puts the members in the order of their places. If several entries of a list have one name, what is at the place of the second
-// one gets the place after that.
+// sortMembers puts the members in the order of their places. If several entries of a list have one name, and so one place, each further
+// entry gets the place after the one before it.
 func (d *digester) sortMembers() {
 	for i := range d.foundMembers {
 		d.sorter.add(d.foundMembers[i].item.key)
@@ -202,8 +202,8 @@ func isDeep(v tree.Value) bool {
 	return false
 }
 
-// isTuple reports whether an entry of a list is a list of values, such as a point, a row of a table, or a time with what was measured then.
-// One value in it says nothing without the others. A list of nothing but texts isn't one: each of them says something by itself.
+// isTuple reports whether an entry of a list is a list of values, such as a point, a row of a table, or a time with a measured value. One
+// value of a tuple says nothing without the others. A list that has only texts isn't a tuple: each text says something by itself.
 func isTuple(v tree.Value) bool {
 	if v.Kind() != tree.Array {
 		return false
@@ -231,8 +231,9 @@ func (d *digester) order(v tree.Value, place uint64) {
 	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
 }
 
-// identityOf returns a hash of what identifies an entry of a list; 0: nothing does. One name identifies an entry by itself, such as an id;
-// without one, all others together do: the row and the seat, or the room and the hour. The keys of the rule come before all other names.
+// identityOf returns a hash of the values that identify an entry of a list; 0: nothing identifies it. A member such as an id identifies the
+// entry by itself. Without such a member, all identifying members together do: the row and the seat, or the room and the hour. The keys of
+// the rule come before all other names.
 func identityOf(e tree.Value, keys Keys) uint64 {
 	if e.Kind() != tree.Object {
 		return 0
@@ -278,7 +279,7 @@ func isTime(v tree.Value) bool {
 	switch v.Kind() {
 	case tree.Number:
 		whole, fraction, _ := bytes.Cut(raw, []byte("."))
-		thousandths := len(whole) - len("1700000000") // of a second, and of these
+		thousandths := len(whole) - len("1700000000") // digits behind the seconds
 		isUnit := thousandths >= 0 && thousandths <= 9 && thousandths%3 == 0
 		return isUnit && raw[0] == '1' && raw[1] >= '4' && allDigits(whole) && allDigits(fraction)
 	case tree.String:
@@ -329,7 +330,7 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 		d.numbers = append(d.numbers, number{whole, exact, near})
 		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
 		if !at.listed {
-			m.weight = weightOfFlag // however long it is: others may have moved it alike
+			m.weight = weightOfFlag // however long it is, because other clients may have moved it in the same way
 		}
 	}
 	d.foundMembers = append(d.foundMembers, foundMember{item{at.place, value}, m})
@@ -339,9 +340,9 @@ func (d *digester) part(hash uint64, weight uint8) {
 	d.foundParts = append(d.foundParts, foundPart{hash, part{place: d.holder, weight: weight}})
 }
 
-// element adds an entry of a list as a whole, unless something identifies it. Its parts alone don't tell entries apart: single values of
-// objects are often the same, and the words of a long text only tell how similar two texts are. An entry that something identifies is
-// changed value by value, and two clients may well make the same change.
+// element adds an entry of a list as a whole, unless something identifies it. The parts alone don't tell entries apart: single values of
+// objects are often the same, and the words of a long text tell only how similar two texts are. Clients change an entry that something
+// identifies value by value, and two clients may well make the same change.
 func (d *digester) element(v tree.Value, place uint64, before int) {
 	sum := 0
 	if v.Kind() == tree.Object {
@@ -359,7 +360,7 @@ func weightOf(v tree.Value) uint8 {
 	case tree.String:
 		return weightOfText(len(v.Raw()) - len(`""`))
 	case tree.Number:
-		return uint8(min(1+2*len(v.Raw()), maxWeightOfNumber)) // a digit is three bits, and the first is often 1
+		return uint8(min(1+2*len(v.Raw()), maxWeightOfNumber)) // a digit has three bits, and the first digit is often 1
 	case tree.Object, tree.Array:
 		return weightOfContainer
 	default:
@@ -387,7 +388,7 @@ func (d *digester) words(v tree.Value, place uint64) {
 	}
 }
 
-// wordOf returns the length of the word that a text begins with; 0: it begins with none. In scripts without spaces each letter is a word.
+// wordOf returns the length of the word with which a text begins; 0: it begins with none. In scripts without spaces, each letter is a word.
 func wordOf(text string) int {
 	for i, r := range text {
 		switch {

@@ -7,20 +7,20 @@ import "slices"
 //
 //	the client would have put in                         the price, and why the change is unlikely
 //	  content of an older candidate                        twice its weight: others removed it, and the client hasn't seen that (undo)
-//	  content of the newest, which that has elsewhere      the weight of the latter: the client has moved it from there
+//	  content that the newest candidate has elsewhere      its weight there: the client has moved it from there
 //	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
-//	  keys that others put in, with other values           nothing: documents of one kind have them
+//	  keys that others put in, with other values           nothing: documents of one kind have the same keys
 //	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
-//	  an object, a list or a text                          the weight of that alone, however much is in it
+//	  an object, a list or a text                          its own weight, however much is in it
 //	  content that a newer candidate lacks, too            an eighth of its weight: two clients may take the same job out of a queue
-//	  the same, of a long text, and it put another one in  the same as from the newest: one client may write its text again and again
-//	  the same, and the newest has it elsewhere            its weight, times movedOn: the client has moved it on from there, see move.go
+//	  the same, of a long text, and it put another one in  as if the newest had it: one client may write its text again and again
+//	  the same, and the newest has it elsewhere            its weight, times movedOn: the client has moved it on from the newest, see move.go
 //	  content that it put in elsewhere                     an eighth of its weight: the client has moved it
 //	  any other content                                    its weight: it is likelier that the client has never seen it
 //	  entries of a list into which it put others           the same, times replacing: likelier two clients each put something in
 //	  entries at one end, and put others in at the other   dropping, however many entries: see list.go
-//	  nearly all words of a text, and put others in        nothing: it has written the text anew, as it would set a shorter one
+//	  nearly all words of a text, and put others in        nothing: the client has written the text anew, as it sets a short text
 //	the client would have moved a number                 see habit
 //	the document was deleted since                       see judgeGone
 //
@@ -37,7 +37,7 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	}
 	w.findFixed(cs)
 	w.few = w.fewest(cs)
-	for i := len(cs) - 1; i >= 0; i-- { // the newest is mostly the nearest, and then the older ones are soon known to be too far
+	for i := len(cs) - 1; i >= 0; i-- { // mostly the newest candidate is the nearest: then the older ones soon turn out to be too far
 		w.candidate = int32(i) //nolint:gosec // few
 		w.verdicts[i].absent, w.verdicts[i].first = !cs[i].Known(), !cs[i].Known() && !cs[i].Gone
 		w.compare(&cs[i], &w.verdicts[i])
@@ -70,8 +70,9 @@ func creation(cs []Candidate) int32 {
 
 // judgeChanges adds up the prices of all changes.
 //
-// If there was no document, the client would have created it. New documents of one kind have members and words in common. So those that the
-// document's first revision has, too, cost nothing. Entries of lists have their usual price: they aren't what new documents have in common.
+// If there was no document, the client would have created it. New documents of one kind have members and words in common. So members and
+// words that the document's first revision has, too, cost nothing. Entries of lists have their usual price, because new documents seldom
+// have these in common.
 func (w *weighing) judgeChanges(creation int32) {
 	w.findEmptied()
 	for k := range w.verdicts {
@@ -80,7 +81,7 @@ func (w *weighing) judgeChanges(creation int32) {
 		w.candidate = int32(k)
 		w.findFilled(changes)
 		w.findRewritten(changes)
-		v.edits += len(w.rewritten) // each is one change, however many words it has
+		v.edits += len(w.rewritten) // each text is one change, however many words it has
 		w.findMoves(changes)
 		for i := range changes {
 			w.judgeChange(v, &changes[i], creation)
@@ -91,7 +92,7 @@ func (w *weighing) judgeChanges(creation int32) {
 func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 	v.changes += step(c.hash, elementKey)
 	if c.effect == drops {
-		return // compare has added the price, once for each list
+		return // compare has added the price of drops already, once for each list
 	}
 	if w.rewrittenAt(c.place) < 0 {
 		v.edits++
@@ -157,17 +158,17 @@ func withPlace(places []uint64, place uint64) []uint64 {
 // text is a text into which the changes of a candidate put words.
 type text struct {
 	place uint64
-	words int // how many pairs
-	taken int // how many pairs they take out of it
-	fresh int // how many of them no candidate has. Each excuses one that some candidate has: any two texts share some
+	words int // how many pairs of words the changes put in
+	taken int // how many pairs they take out
+	fresh int // how many of the words put in no candidate has. Each excuses one that a candidate has, because any two texts share some
 }
 
-// rewrittenAt returns the index of the text at a place among those that the client would have written anew, or -1.
+// rewrittenAt returns the index of the text at a place among the texts that the client would have written anew, or -1.
 func (w *weighing) rewrittenAt(place uint64) int {
 	return slices.IndexFunc(w.rewritten, func(t text) bool { return t.place == place })
 }
 
-// isExcused reports whether what the client would have put in is there by chance: see text.
+// isExcused reports whether the words that the client would have put in are there by chance: see text.
 func (w *weighing) isExcused(c *change) bool {
 	i := w.rewrittenAt(c.place)
 	if i < 0 || w.rewritten[i].fresh == 0 || w.contents[c.index].oldest.value == none {
@@ -177,8 +178,8 @@ func (w *weighing) isExcused(c *change) bool {
 	return true
 }
 
-// maxKept is how much of a text that is written anew may have stood there before, one of so many words of the old text, and of the new one:
-// any two texts share some.
+// maxKept says how much of the old text a text that is written anew may have: one in so many of the old words, and of the new ones. Any two
+// texts share some words.
 const maxKept = 4
 
 // findRewritten finds the texts that the changes of a candidate write anew.
@@ -245,9 +246,9 @@ func (w *weighing) priceOfMember(v *verdict, c *change) int {
 	}
 	if c.effect == adds && o.key != none {
 		if o.value == none || m.container {
-			return seen // others have put in the key, with another value
+			return seen // other clients have put in the key with another value
 		}
-		if !v.absent || v.first { // the new document is of the same kind as the one that is gone
+		if !v.absent || v.first { // the new document is of the same kind as the deleted one
 			undo, echo = undo+2*int(m.key), echo+int(m.key)
 		}
 	}

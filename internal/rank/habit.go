@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// habit is how clients usually move a number. It is found from candidates whose versions follow one another. Many numbers are counts: they
-// move by one, and some of them with each change. From a wrong base the step would be another one.
+// habit is how clients usually move a number, as candidates whose versions follow one another show. Many numbers are counts: they move by
+// one, and some of them with each change. From a wrong base, the client would have taken another step.
 type habit struct {
 	step float64 // the most frequent step
 	odd  int     // the price of another step
@@ -14,12 +14,12 @@ type habit struct {
 }
 
 const (
-	// perBit is the price of what is half as likely. dearest is the highest price of what was never seen. Leaving a number alone costs less:
-	// what clients did many times in a row, they may stop to do.
+	// perBit is the price of a step that is half as likely. dearest is the highest price of a step that no client has taken. Leaving a number
+	// alone costs dearestIdle at most: clients may stop doing what they have done many times in a row.
 	perBit, dearest, dearestIdle = 3, 14, 4
-	// A step may be freeStep times the smallest step from any candidate, or the least by which others have moved the number. Beyond that, each
-	// doubling costs farStep. A rule with sum would add a far step that comes from a wrong base, and the next wrong base would lead to an
-	// even larger one. Where nothing is added up, a number is often set anew: it is near to what another client has set just before.
+	// A step is free up to freeStep times the smallest step from any candidate, or times the least by which clients have moved the number.
+	// Beyond that, each doubling costs farStep. A rule with sum would add a far step from a wrong base, and the next wrong base would then
+	// lead to an even larger step. Without sum, clients often set a number anew, near to the value that another client has set before.
 	farStep, freeStep = 4, 8
 )
 
@@ -38,7 +38,7 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	switch {
 	case !w.sums || m.time:
 		usual = math.Inf(1) // no step is far
-	case h.odd == 0: // no step is usual: it is no count
+	case h.odd == 0: // no step is usual: the number is no count
 		usual = max(usual, w.leastMove())
 	}
 	for k, step := range w.steps {
@@ -83,10 +83,10 @@ func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64)
 // move is how far one write has moved a number. A write may hold the changes of several clients.
 type move struct {
 	step    float64
-	changes int // how many, at least 1
+	changes int // how many clients' changes the write has, at least 1
 }
 
-// of returns how many steps of that size a move is made of. It is at most one for each of its changes; 0: the move isn't made of them.
+// of returns how many steps of that size the move has: at most one for each of its changes. 0: the move isn't made of such steps.
 func (m *move) of(step float64) int {
 	n := math.Round(m.step / step)
 	if n < 1 || n > float64(m.changes) || !same(m.step, n*step) {
@@ -95,7 +95,7 @@ func (m *move) of(step float64) int {
 	return int(n)
 }
 
-// findHabit finds out how the number of the last findSteps was moved from one revision to the next.
+// findHabit finds out how clients have moved the number of the last findSteps from one revision to the next.
 func (w *weighing) findHabit(cs []Candidate) habit {
 	var h habit
 	w.moves = w.moves[:0]
@@ -146,7 +146,7 @@ func (w *weighing) leastMove() float64 {
 // minMoves is the least number of moves that show a habit.
 const minMoves = 3
 
-// unlikely returns the price of what was seen so many times, of all. What was seen more often than one time of three costs nothing.
+// unlikely returns the price of something that was seen times times, of of times. More often than one time in three, the price is 0.
 func unlikely(times, of int) int {
 	if 3*times > of {
 		return 0
@@ -154,8 +154,8 @@ func unlikely(times, of int) int {
 	return min(dearest, int(perBit*math.Log2((float64(of)+2)/(float64(times)+0.5))))
 }
 
-// usual returns the step that more than half of the moves take, if there is one, how many moves are made of it, and how many of it these
-// are made of.
+// usual returns the step that more than half of the moves are made of, if there is one. alike is the number of these moves, and steps the
+// number of steps in all of them.
 func (w *weighing) usual(stepOf func(move) float64) (step float64, alike, steps int) {
 	lead := 0
 	for _, m := range w.moves { // Boyer–Moore

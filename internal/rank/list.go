@@ -12,7 +12,7 @@ import "slices"
 // client had replaced somebody else's entry.
 
 const (
-	// minKept is how many entries such a list has to keep. Two lists may have fewer in common by chance.
+	// minKept is how many entries a sliding window has to keep. Two lists may have fewer entries in common by chance.
 	minKept = 3
 	// maxTries bounds the work if many entries of a list are equal.
 	maxTries = 8
@@ -72,7 +72,7 @@ type fixed struct {
 
 // slot is what the candidates have in one place of a fixed list.
 type slot struct {
-	oldest int32 // the oldest candidate that has the same as mine; none: there is none
+	oldest int32 // the oldest candidate with the same element as mine; none: there is none
 	weight uint8
 }
 
@@ -81,7 +81,7 @@ const (
 	maxFixed = 256
 	// maxChanged is how many elements of a fixed list one write changes at most.
 	maxChanged = 16
-	// maxMoved is how many of the elements that change in one write may be somewhere else afterwards, one of so many.
+	// maxMoved says how many of the elements that one write changes may be elsewhere in the list afterwards: one in so many.
 	maxMoved = 4
 )
 
@@ -108,7 +108,7 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 		return false
 	}
 	if slices.ContainsFunc(w.mine.elementsOf(l), func(e element) bool { return e.deep }) {
-		return false // what is in them says more than that something in them has changed
+		return false // the contents of the elements say more than that an element has changed
 	}
 	var last []element
 	changed, moved := 0, 0
@@ -133,8 +133,8 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 	return moved*maxMoved <= changed
 }
 
-// inPlace counts the elements of a that are others in b, and those of them that are somewhere else in b. Both have the same length. Beyond
-// maxChanged, all count as moved.
+// inPlace counts the places at which b has another element than a, and those among them whose element of a is elsewhere in b. The lists
+// have the same length. If more than maxChanged places differ, all of them count as moved.
 func inPlace(a, b []element) (changed, moved int) {
 	for i := range a {
 		if a[i].hash == b[i].hash {
@@ -183,7 +183,7 @@ func (w *weighing) compareFixed(theirs *Digest) (n int) {
 		for k, e := range theirs.elementsOf(theirs.list(f.list, f.place)) {
 			s := &w.slots[f.from+k]
 			switch {
-			case s.weight == 0: // its changes are those of members
+			case s.weight == 0: // its changes count as changes of members
 			case e.hash == mine[k].hash:
 				s.oldest = w.candidate
 			default:

@@ -2,9 +2,9 @@ package rank
 
 import "slices"
 
-// A client that is alone often returns to what was before: it sets a state back, or takes out what it has put in. To a candidate that it
-// has only looked at, or that somebody else has, the document that it sends then looks like another client's change. In two cases that is
-// no evidence of another client:
+// A client that is alone often goes back: it sets a state back, or takes out what it has put in. The sent document then looks like a change
+// of an older candidate by another client, although no other client has changed anything. In two cases the sent document is no evidence of
+// another client:
 //
 //	Each place holds what it holds in the newest candidate in somebody's hand, or in the older one. Then no change is the client's
 //	own, whichever of the two was its base. A time doesn't count: clients that are alone set it, too.
@@ -12,7 +12,7 @@ import "slices"
 //	The document is exactly what it was before, and the newest candidate has more or less in it. Two clients seldom put in, or take
 //	out, the same. They may well set the same flag.
 
-// findMixes finds the candidates for which the document that the client sent is no evidence. n is the newest candidate in somebody's hand.
+// findMixes finds the candidates for which the sent document is no evidence. n is the newest candidate in a client's hand.
 func (w *weighing) findMixes(n int) {
 	if n < 0 || w.verdicts[n].far || w.verdicts[n].unknown || w.verdicts[n].saves() {
 		return
@@ -36,7 +36,8 @@ func (w *weighing) findMixes(n int) {
 	}
 }
 
-// restores reports whether the sent document is exactly what it was before the n-th candidate, and that has more or less in it.
+// restores reports whether the sent document is exactly as the document was before the n-th candidate, and that candidate has more or less
+// content.
 func (w *weighing) restores(n int) bool {
 	before := slices.ContainsFunc(w.verdicts[:n], func(o verdict) bool { return o.saves() && !o.absent })
 	v := &w.verdicts[n]
@@ -49,7 +50,7 @@ func (w *weighing) setsTime(c *change) bool {
 	return (c.effect == sets || c.effect == adds) && w.mine.members[c.index].time
 }
 
-// what is the same for changes that do the same, whatever was there before.
+// what identifies the result of a change: two changes with the same result have the same, whatever was there before.
 func (c *change) what() uint64 {
 	effect := c.effect
 	if effect == adds {

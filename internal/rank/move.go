@@ -6,19 +6,20 @@ import "slices"
 // name. That takes something out and puts something in: the same name in another holder, or another key in the same object. In a list, the
 // latter may be two changes: two clients each put an entry into a list of limited length, and the same entry goes.
 //
-// A client that has put the same elsewhere knew what it has taken out. So it has seen it, wherever it was.
+// A client that takes something out and puts the same in elsewhere has seen it at the first place.
 //
-// If the newest candidate has moved something, and the client has it at a third place, then the client has probably moved it on from where
-// the newest candidate has it. Otherwise two clients would have moved the same thing to different places. From an older candidate, what the
-// client has taken out looks like a job that two workers have taken out of a queue. It isn't one.
+// The newest candidate may have moved something to a second place, and the client may send it at a third place. Then the client has
+// probably moved it on from the second place. Otherwise two clients would have moved the same thing to different places. From an older
+// candidate, this looks like a job that two workers have taken out of a queue. It isn't one.
 
-// spotOf is where something is: what holds it, and its name there. If it is a plain value, that is a part of its name.
+// spotOf is the place of something: the object, list or text that holds it, and its name in there. The name of a plain value includes the
+// value.
 type spotOf struct {
 	holder, name uint64
 	key          bool // the holder is an object
 }
 
-// movedOn is the factor on the price of what the client would have taken out of where it no longer is.
+// movedOn is the factor on the price of content that the client would have taken out of a place that it has left already.
 const movedOn = 2
 
 // spot returns where the member is.
@@ -35,22 +36,22 @@ func (m *member) spot(it item) spotOf {
 	return at
 }
 
-// spot returns where the part is. The name is that of an element of a list that is a plain value.
+// spot returns where the part is. It has the name that a plain value has as an element of a list.
 func (p *part) spot(it item) spotOf {
 	return spotOf{p.place, keyOf(step(step(p.place, elementKey), 0), it.key), false}
 }
 
-// keyOf returns the key of which step makes the result.
+// keyOf returns the key from which step makes the result.
 func keyOf(place, result uint64) uint64 {
 	h := result ^ result>>29 ^ result>>58
 	return place ^ h*0x4f74430c22a54005
 }
 
-// moved is the same thing at another place.
+// moved reports whether to is the same thing at another place.
 func (s spotOf) moved(to spotOf) bool { return s.name == to.name && s.holder != to.holder }
 
-// findMoves finds where the client would have put something into the candidate, whose changes these are. If that isn't the newest, it
-// also finds what the client would have taken out of the newest, and the candidate doesn't have.
+// findMoves finds the places at which the client would have put something into the candidate. changes are the candidate's. For an older
+// candidate it also finds content that the client would have taken out of the newest candidate, and that the older one doesn't have.
 func (w *weighing) findMoves(changes []change) {
 	w.since, w.puttings = w.since[:0], w.puttings[:0]
 	for i := range changes {
@@ -78,11 +79,12 @@ func (w *weighing) findMoves(changes []change) {
 	}
 }
 
-// isMoved reports whether the client would have put what it has taken out elsewhere.
+// isMoved reports whether the client would have put the content that it has taken out in elsewhere.
 func (w *weighing) isMoved(c *change) bool { return slices.ContainsFunc(w.puttings, c.at.moved) }
 
-// isMovedOn reports whether the newest candidate has what the client would have taken out elsewhere, or under another key, and the client
-// has taken that out, too, and has put it elsewhere, or under another key.
+// isMovedOn reports whether the client would have moved content on from the newest candidate. The newest has the content elsewhere, or
+// under another key, than the candidate. The client would have taken it out there, too, and put it in at a third place, or under a third
+// key.
 func (w *weighing) isMovedOn(c *change) bool {
 	return slices.ContainsFunc(w.since, func(o change) bool {
 		if c.at.key && c.at.holder == o.at.holder {
@@ -92,7 +94,7 @@ func (w *weighing) isMovedOn(c *change) bool {
 	})
 }
 
-// priceOfSeen returns the price of what the client would have put in, although only the newest candidate has it, elsewhere.
+// priceOfSeen returns the price of content that the client would have put in, if only the newest candidate has it, at another place.
 func (w *weighing) priceOfSeen(at spotOf) int {
 	for i := range w.since {
 		if c := &w.since[i]; c.at.moved(at) {

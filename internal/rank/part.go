@@ -8,14 +8,14 @@ type Part uint8
 // What content shows of parts.
 const (
 	PartUnknown  Part = iota
-	PartChanges       // each of its values is news in a revision that a client has in hand
+	PartChanges       // there is a revision in a client's hand of which the part changes each value
 	PartRestates      // there is no such revision
 )
 
-// plain reports whether the client sent a part without lists and long texts. Their content says more than whether they were changed.
+// plain reports whether the client sent a part without lists and long texts. The content of those says more than whether they have changed.
 func (w *weighing) plain() bool { return w.part && len(w.mine.parts)+len(w.mine.lists) == 0 }
 
-// judgeRestated adds up what it costs to have sent the values of a plain part that the candidates have already.
+// judgeRestated adds up, for a plain part, the prices of the values that the candidates have already.
 func (w *weighing) judgeRestated() {
 	for k := range w.verdicts {
 		v := &w.verdicts[k]
@@ -33,7 +33,7 @@ func (w *weighing) judgeRestated() {
 	}
 }
 
-// restated is what it costs to have sent mine's i-th member as it was: more than setting it back to that.
+// restated is the price of sending the unchanged value of mine's i-th member: more than the price of setting it back to that value.
 func (w *weighing) restated(i int) int {
 	if w.mine.members[i].container {
 		return 0
@@ -41,7 +41,7 @@ func (w *weighing) restated(i int) int {
 	return 2*int(w.mine.members[i].weight) + 1
 }
 
-// partOf returns what the part shows. A client changes a revision that it has in hand.
+// partOf returns what the part shows, judged by the revisions that clients have in hand.
 func (w *weighing) partOf(cs []Candidate) Part {
 	p := PartUnknown
 	if !w.plain() {
@@ -65,7 +65,7 @@ func (w *weighing) adds(v *verdict) bool {
 	return slices.ContainsFunc(w.changes[v.from:v.to], func(c change) bool { return c.effect == adds })
 }
 
-// chargeRestated adds the price of what the client would have sent as it was.
+// chargeRestated adds the prices of values that the client would have sent unchanged.
 func (w *weighing) chargeRestated() {
 	for i := range w.verdicts {
 		w.verdicts[i].price += w.verdicts[i].restated
@@ -85,8 +85,8 @@ func (p *Patterns) addPart(part Part) {
 	}
 }
 
-// partsAreChanges reports whether parts hold what their clients change and nothing else, as far as is known. Nearly all have to show it,
-// and more than a few. p may be nil.
+// partsAreChanges reports whether clients send parts that hold only their changes, as earlier parts have shown. Nearly all parts have to
+// show it, and more than a few. p may be nil.
 func (p *Patterns) partsAreChanges() bool {
 	return p != nil && p.changing >= 8 && 16*p.restating <= p.changing
 }

@@ -14,7 +14,7 @@ import (
 type Patterns struct {
 	known [maxPatterns]frequency
 	total int
-	// Of parts of the document: how many may hold nothing but changes, and how many hold more. See Part.
+	// How many parts of the document may hold only changes, and how many hold more: see Part.
 	changing, restating int32
 }
 
@@ -26,7 +26,7 @@ type frequency struct {
 
 const (
 	maxPatterns = 24
-	// minHabit is how often a pattern has to be seen to be a habit. All that a habitual change takes out costs habitual at most.
+	// minHabit is how often a pattern has to be seen to be a habit. Everything that a habitual change takes out costs habitual at most.
 	minHabit, habitual = 3, 3
 	// enoughChanges is how many changes are counted. Each time that there are more, the counts are halved, so that older changes count less.
 	enoughChanges = 128
@@ -70,7 +70,7 @@ func (p *Patterns) price(pattern uint64) (price int, habit bool) {
 	for i := range p.known {
 		k := &p.known[i]
 		if k.count == 1 {
-			once++ // Good–Turing: what is still unseen is about as frequent as all that was seen once
+			once++ // Good–Turing: a new pattern is about as frequent as all patterns together that were seen once
 		}
 		if k.count > 0 && k.pattern == pattern {
 			count = float64(k.count)
@@ -145,7 +145,7 @@ func (w *weighing) judgePatterns(cs []Candidate, p *Patterns, best int) {
 	}
 }
 
-// patternOf returns the pattern of what the client would have changed in the i-th candidate.
+// patternOf returns the pattern of the changes that the client would have made to the i-th candidate.
 func (w *weighing) patternOf(cs []Candidate, i int) uint64 {
 	v := &w.verdicts[i]
 	return w.pattern(w.changes[v.from:v.to], &cs[i])

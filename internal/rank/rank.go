@@ -1,4 +1,4 @@
-// Package rank finds the revision from which a client most likely made its document, of several.
+// Package rank finds, among several revisions, the one from which a client most likely made its document.
 //
 // It guesses: it sees bytes, but not which client has read them.
 package rank
@@ -13,8 +13,7 @@ import (
 type Sent struct {
 	Body []byte // the document, or a part of it; nil is a delete
 	Part bool   // Body is a part of the document
-	// Marks is the name of a member that holds what the client doesn't change: a client that leaves it out hasn't taken it out. Empty: there
-	// is none.
+	// Marks is the name of the member with optimist's own marks: a client that leaves it out hasn't taken it out. Empty: there is none.
 	Marks string
 	// Patterns are the habits of the clients. Nil: they aren't known.
 	Patterns *Patterns
@@ -22,11 +21,11 @@ type Sent struct {
 	Quiet bool
 	// Alone is how much content has shown that one client is alone, in bits.
 	Alone int
-	// Sums says that the rule adds numbers of the document up. Then a base from which a number was moved too far does harm.
+	// Sums says that the rule adds numbers of the document up. Then a wrong base, from which a number was moved too far, does harm.
 	Sums bool
 	// Keys are the names of members by which the rule tells entries of lists apart.
 	Keys Keys
-	// Misled says that traces were seen to mislead. Elsewhere then costs a candidate nothing.
+	// Misled says that earlier choices have shown that traces mislead. Candidate.Elsewhere then has no price.
 	Misled bool
 }
 
@@ -34,20 +33,20 @@ type Sent struct {
 type Choice struct {
 	Best      int
 	Ambiguous bool   // the base may be another candidate, from which the client made other changes
-	Lean      int    // how much content shows that several clients work on the document; Bit is the unit. Below 0: that one is alone
-	Certain   bool   // the client's changes are certain, even without a look at habits
+	Lean      int    // how much the content shows that several clients work on the document, in the unit Bit. Below 0: that one is alone
+	Certain   bool   // the client's changes are certain, also without its habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
-// Likeliest fills in the digests that are missing. Different calls may run at the same time, but not with the same candidates.
+// It makes the digests that candidates don't have yet. Calls with different candidates may run at the same time.
 //
 // A client that changes a document leaves other clients' content alone. So the base is the candidate from which the client would have
 // removed, or written once more, the least of that content: see evidence.go. If candidates are equal, the one with the fewest edits wins,
-// then the one from which numbers were moved the least, then the oldest. A candidate with unknown content comes last. A delete, and a
-// body that isn't a JSON object, have the oldest as their base, see oldestHeld.
+// then the one from which numbers were moved the least, then the oldest. A candidate with unknown content comes last. The base
+// of a delete, and of a body that isn't a JSON object, is the oldest candidate: see oldestHeld.
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer mine.release()
@@ -86,8 +85,8 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	return c
 }
 
-// oldestHeld returns the oldest candidate that a client has in hand: its guard overlooks the least. A client that deletes has seen a
-// document: that there was none would be no guard at all.
+// oldestHeld returns the oldest candidate that a client has in hand: as a guard, it overlooks no change of another client. A client that
+// deletes has seen a document, so a candidate without a document doesn't count: it would guard nothing.
 func oldestHeld(cs []Candidate, deletes bool) int {
 	best := -1
 	if deletes {

@@ -7,15 +7,15 @@ type Trace uint8
 const (
 	TraceUnknown  Trace = iota
 	TraceTells          // the base is certain, and was read in the write's trace
-	TraceMisleads       // the base is certain, and was read elsewhere; the write's trace has another read
+	TraceMisleads       // the base is certain, and was read in another trace, although the write's trace has a read
 )
 
 // traceMargin is the least difference in price between the reads of the write's trace and the best candidate, for TraceMisleads. With a
 // smaller margin, documents whose changes look alike would make good traces look bad.
 const traceMargin = 14
 
-// traceOf returns what the choice by content alone shows; best is that choice. It is TraceUnknown if a read of the write's trace has the
-// same changes, or is nearly as likely.
+// traceOf returns what the content shows of traces. best is the choice by content alone. traceOf is TraceUnknown if a read of the write's
+// trace has the same changes as best, or is nearly as likely.
 func traceOf(cs []Candidate, verdicts []verdict, best int) Trace {
 	if verdicts[best].saves() || !certain(verdicts, best) {
 		return TraceUnknown

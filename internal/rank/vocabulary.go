@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// vocabulary is which values a place has had. A state, or the person in charge, is one of few words. If two clients set the same word,
-// that says little, however long the word is.
+// vocabulary has the values that a place has had. A state, or the person in charge, is one of few words. If two clients set the same word,
+// this says little, however long the word is.
 type vocabulary struct {
 	words []uint64
 	sets  int // how often the place was set to another value
@@ -47,7 +47,7 @@ func (v *vocabulary) add(value uint64) {
 	}
 }
 
-// weight returns how much it says that two clients write the same word, in bits. ok is false if there is no vocabulary.
+// weight returns how unlikely it is that two clients write the same word, in bits. ok is false if there is no vocabulary.
 func (v *vocabulary) weight() (weight uint8, ok bool) {
 	repeats := v.sets - len(v.words)
 	if repeats < minRepeats || len(v.words) > maxWords {

@@ -10,10 +10,10 @@ type weighing struct {
 	changes  []change
 
 	// How the candidates differ from mine: see compare.go.
-	places        table     // where contents are, by their keys
-	contents      []content // first those of mine, and then those that mine lacks
-	differing     set       // in which of them the candidate differs that is being compared
-	last          *Digest   // the candidate that was compared last; mine: none was
+	places        table     // the places in contents, by the keys of the content
+	contents      []content // first the contents of mine, and then those that mine lacks
+	differing     set       // the contents in which the candidate that is being compared differs from mine
+	last          *Digest   // the candidate that was compared last; mine itself if none was
 	lastCandidate int32
 	between       []difference // of the last candidate and the one that is being compared
 
@@ -22,8 +22,8 @@ type weighing struct {
 	numbers []*number // its value in the candidate; nil: there is none
 	moves   []move    // how far it was moved from each revision to the next, without the moves by 0
 
-	puttings []spotOf   // where the client would have put something
-	since    []change   // what it would have taken out of the newest candidate only
+	puttings []spotOf   // the places at which the client would have put something in
+	since    []change   // the changes by which it would have taken something out of the newest candidate only
 	words    vocabulary // of one member
 	touches  []touched  // of one candidate
 	fixed    []fixed
@@ -32,13 +32,13 @@ type weighing struct {
 	// For one candidate.
 	filled    []uint64 // places of lists into which the client would have put something
 	emptied   []uint64 // see findEmptied
-	rewritten []text   // that the client would have written anew
+	rewritten []text   // the texts that the client would have written anew
 	own       []uint64 // see findMixes
 	sliding   []uint64 // places of lists with entries dropped at one end, and others put in at the other
 
 	sums      bool   // the rule adds numbers up
 	marks     uint64 // the place of the member that the client may leave out; 0: there is none
-	candidate int32  // the one that is being compared, or judged
+	candidate int32  // the candidate that is being compared, or judged
 	few       int    // the fewest changes that any candidate has so far
 	compared  int    // how many values were compared so far
 	newest    int32  // the newest candidate that is no view; only such a one shows what others have taken out
@@ -57,9 +57,9 @@ func (w *weighing) release() {
 
 // change is one thing that the client would have done to a candidate.
 type change struct {
-	place  uint64 // of the member, without what identifies entries of lists; or of the list or text
-	hash   uint64 // of the content, and of what it was before the change
-	at     spotOf // where the content is that the client put in or took out
+	place  uint64 // the place of the list or text; or of the member, without the parts that identify entries of lists
+	hash   uint64 // of the content before and after the change
+	at     spotOf // where the client put the content in, or took it out
 	index  int32  // which of weighing.contents or, if it fills, of weighing.slots
 	effect effect
 	weight uint8 // of the part or the entry of a list, or of what was taken out or replaced
@@ -148,7 +148,7 @@ func (t *table) add(hash uint64) int {
 
 func (t *table) slot(hash uint64) *cell {
 	mask := uint64(len(t.slots) - 1)    //nolint:gosec // a table has slots
-	i := hash * elementKey >> 32 & mask // entries of one name have hashes in a row: they mustn't fill slots in a row
+	i := hash * elementKey >> 32 & mask // entries of one name have consecutive hashes, and mustn't fill consecutive slots
 	for t.slots[i].round == t.round && t.slots[i].hash != hash {
 		i = (i + 1) & mask
 	}
