@@ -27,6 +27,6 @@ func (s Session) Holding(c Copy) Session {
 	binary.BigEndian.PutUint64(b[24:], uint64(c.Numbers.PrimaryTerm)) //nolint:gosec // likewise
 	binary.BigEndian.PutUint64(b[32:], c.Token)
 	h := Named(s.credentials, b[:])
-	h.holder, h.network = true, s.network
+	h.implicit, h.network = true, s.network
 	return h
 }

@@ -36,7 +36,7 @@ type Session struct {
 	credentials Credentials
 	name        [16]byte
 	named       bool
-	holder      bool    // of one copy of a document: see Holding; or of what is written in a trace
+	implicit    bool    // optimist names it, and not the client: the session of one copy of a document (see Holding), or of a trace's writes
 	trace       Trace   // of the request; in no key
 	program     Program // of the request; in no key
 	network     Network // of the request; in no key
@@ -62,8 +62,8 @@ func (s Session) IsNamed() bool { return s.named }
 // their credentials.
 func (s Session) Name() [16]byte { return s.name }
 
-// IsOfHolder reports whether the session is that of one copy of a document, or of what is written in a trace.
-func (s Session) IsOfHolder() bool { return s.holder }
+// IsImplicit reports whether optimist has named the session itself: it is the session of one copy of a document, or of a trace's writes.
+func (s Session) IsImplicit() bool { return s.implicit }
 
 // Credentials returns the credentials that the session is bound to.
 func (s Session) Credentials() Credentials { return s.credentials }
@@ -112,7 +112,7 @@ func (s Session) Thread() (thread Session, ok bool) {
 
 // Written is the session of what is written in the trace.
 func (s Session) Written() Session {
-	w := Session{credentials: s.credentials, name: s.trace, named: true, holder: true, network: s.network}
+	w := Session{credentials: s.credentials, name: s.trace, named: true, implicit: true, network: s.network}
 	for i, b := range s.name {
 		w.name[i] ^= b
 	}

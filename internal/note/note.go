@@ -24,8 +24,8 @@ type Note struct {
 	Written bool
 	// StoredDiffers says that the client's view isn't the document that the engine holds at Numbers.
 	StoredDiffers bool
-	// Holder stands for who has a part of the room for it: see Book.Holder. 0: it isn't known.
-	Holder uint32
+	// Network stands for the network of the note's clients, which has a share of the room: see Book.Network. 0: it isn't known.
+	Network uint32
 }
 
 // ID is where a note stands: keyed hashes of the session and the document, and of the document's index.
@@ -104,8 +104,8 @@ func (b *Book) index(name string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// Holder stands for a network of clients: a keyed hash. 0 is no network.
-func (b *Book) Holder(network uint64) uint32 {
+// Network stands for a network of clients: a keyed hash. 0 is no network.
+func (b *Book) Network(network uint64) uint32 {
 	if network == 0 {
 		return 0
 	}

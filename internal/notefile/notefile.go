@@ -4,7 +4,7 @@
 // The file is mapped into memory: the next process finds the notes, also after kill -9. It isn't synced to the disk, so a power
 // cut, or a crash of the system, may lose it. If another process cuts the file off, the notes are lost, and nothing else. The
 // file holds no names and no documents: a note stands under a keyed hash. It has a fixed size. If a part of it is full, the oldest note
-// that doesn't count any more makes room. If all count, who has most notes there loses the oldest of them.
+// that doesn't count any more makes room. If all count, the network with most notes there loses its oldest one.
 package notefile
 
 import (
@@ -246,7 +246,7 @@ func (b *Book) Get(id note.ID) (n note.Note, ok bool) {
 	n = note.Note{
 		Numbers: doc.Numbers{SeqNo: int64(s[seqNoAt].Load()), PrimaryTerm: int64(s[termAt].Load())}, //nolint:gosec // the same bits
 		At:      int64(s[timeAt].Load()),                                                            //nolint:gosec // likewise
-		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0, Holder: uint32(m >> 32),
+		Clients: int(m & 0xff), Written: m&(1<<8) != 0, StoredDiffers: m&(1<<9) != 0, Network: uint32(m >> 32),
 	}
 	return n, n.At > int64(b.dropped(id.Index).Load()) //nolint:gosec // likewise
 }
@@ -301,23 +301,23 @@ func (b *Book) room(bucket []atomic.Uint64, n *note.Note) []atomic.Uint64 {
 	if b.MaxAge > 0 && at(oldest) <= n.At-int64(b.MaxAge) {
 		return oldest[:slotWords:slotWords]
 	}
-	return leaving(bucket, n.Holder)
+	return leaving(bucket, n.Network)
 }
 
 // at is when the note in a slot was made.
 func at(s []atomic.Uint64) int64 { return int64(s[timeAt].Load()) } //nolint:gosec // the same bits
 
-// leaving returns, of slots that are all taken, the oldest one of the holder that has most of the bucket, with the newcomer's note. So
-// nobody who makes up clients takes the places of others.
+// leaving returns the slot that makes room in a full bucket: the oldest one of the network that has most notes there, the new one included.
+// So nobody who makes up clients takes the places of others.
 func leaving(bucket []atomic.Uint64, newcomer uint32) (leaves []atomic.Uint64) {
 	most := 0
 	for i := 0; i < len(bucket); i += slotWords {
-		h, has := holder(bucket, i), 0
+		h, has := network(bucket, i), 0
 		if h == newcomer {
 			has++
 		}
 		for j := 0; j < len(bucket); j += slotWords {
-			if holder(bucket, j) == h {
+			if network(bucket, j) == h {
 				has++
 			}
 		}
@@ -328,13 +328,13 @@ func leaving(bucket []atomic.Uint64, newcomer uint32) (leaves []atomic.Uint64) {
 	return leaves
 }
 
-// holder is who holds the slot at i.
-func holder(bucket []atomic.Uint64, i int) uint32 {
+// network is the network of the note in the slot at i.
+func network(bucket []atomic.Uint64, i int) uint32 {
 	return uint32(bucket[i+metaAt].Load() >> 32)
 }
 
 func meta(n *note.Note) uint64 {
-	m := uint64(min(n.Clients, 0xff)) | uint64(n.Holder)<<32 //nolint:gosec // not negative
+	m := uint64(min(n.Clients, 0xff)) | uint64(n.Network)<<32 //nolint:gosec // not negative
 	if n.Written {
 		m |= 1 << 8
 	}

@@ -27,7 +27,7 @@ func opened(t testing.TB, path, realm string) *Book {
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "sessions") }
 
 func noteAt(seqNo int64) note.Note {
-	return note.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0, Holder: uint32(seqNo) % 3}
+	return note.Note{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: 1}, At: 1000 + seqNo, Clients: 1 + int(seqNo)%9, Written: seqNo%2 == 0, StoredDiffers: seqNo%3 == 0, Network: uint32(seqNo) % 3}
 }
 
 func id(n uint64) note.ID { return note.ID{Place: n % 7, Tag: n<<1 | 1, Index: n % 5} }
@@ -82,8 +82,8 @@ func TestInAFullBucketTheOldestGoes(t *testing.T) {
 // Clients can be made up in any number, but not where they are.
 func TestWhoHasMostOfABucketMakesRoom(t *testing.T) {
 	b := opened(t, file(t), "")
-	put := func(tag uint64, holder uint32, at int64) {
-		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Holder: holder})
+	put := func(tag uint64, network uint32, at int64) {
+		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Network: network})
 	}
 	for n := range uint64(slots) { // one note of an honest client among those of others
 		put(n+1, uint32(n)+1, int64(n)+1)
@@ -113,7 +113,7 @@ func TestWhoHasMostOfABucketMakesRoom(t *testing.T) {
 		}
 	}
 	if left == 0 {
-		t.Error("nothing is left of one holder's notes")
+		t.Error("nothing is left of one network's notes")
 	}
 }
 
@@ -123,8 +123,8 @@ func TestWhatDoesntCountAnyMoreMakesRoomFirst(t *testing.T) {
 	const maxAge, start = 1000, int64(10_000)
 	b := opened(t, file(t), "")
 	b.MaxAge = maxAge
-	put := func(tag uint64, holder uint32, at int64) {
-		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Holder: holder})
+	put := func(tag uint64, network uint32, at int64) {
+		b.Put(note.ID{Tag: tag}, note.Note{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, At: at, Clients: 1, Network: network})
 	}
 	known := func(from, to uint64) (n int) {
 		for tag := from; tag < to; tag++ {

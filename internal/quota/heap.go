@@ -13,26 +13,26 @@ func (a *Account) Size() int64 { return a.size }
 
 func (a *Account) account() *Account { return a }
 
-// Holder has an Account.
-type Holder interface{ account() *Account }
+// Member has an Account.
+type Member interface{ account() *Account }
 
-// Accounts are the accounts of several holders, which are asked for the largest. The zero value has none. It is for one goroutine at a
+// Accounts are the accounts of several members, which are asked for the largest. The zero value has none. It is for one goroutine at a
 // time.
-type Accounts[H Holder] struct{ list bySize[H] }
+type Accounts[H Member] struct{ list bySize[H] }
 
-// Len is how many holders there are.
+// Len is how many members there are.
 func (a *Accounts[H]) Len() int { return len(a.list) }
 
-// All are the holders, the largest first, and the others in any order. The slice must not be changed, nor kept.
+// All are the members, the largest first, and the others in any order. The slice must not be changed, nor kept.
 func (a *Accounts[H]) All() []H { return a.list }
 
-// Add adds a holder, which must be in no Accounts.
+// Add adds a member, which must be in no Accounts.
 func (a *Accounts[H]) Add(h H) { heap.Push(&a.list, h) }
 
-// Remove removes a holder that is in these Accounts. What it holds stays as it is.
+// Remove removes a member that is in these Accounts. What it holds stays as it is.
 func (a *Accounts[H]) Remove(h H) { heap.Remove(&a.list, h.account().place) }
 
-// Charge adds to what a holder holds that is in these Accounts.
+// Charge adds to what a member holds that is in these Accounts.
 func (a *Accounts[H]) Charge(h H, by int64) {
 	if c := h.account(); by != 0 {
 		c.size += by
@@ -40,7 +40,7 @@ func (a *Accounts[H]) Charge(h H, by int64) {
 	}
 }
 
-// Largest is the holder that holds most; ok is false if there are none.
+// Largest is the member that holds most; ok is false if there are none.
 func (a *Accounts[H]) Largest() (h H, ok bool) {
 	if len(a.list) == 0 {
 		return h, false
@@ -48,7 +48,7 @@ func (a *Accounts[H]) Largest() (h H, ok bool) {
 	return a.list[0], true
 }
 
-// Second is the holder that holds most after the largest; ok is false if there are fewer than two.
+// Second is the member that holds most after the largest; ok is false if there are fewer than two.
 func (a *Accounts[H]) Second() (h H, ok bool) {
 	switch {
 	case len(a.list) < 2:
@@ -60,7 +60,7 @@ func (a *Accounts[H]) Second() (h H, ok bool) {
 }
 
 // bySize is a heap, with the largest first.
-type bySize[H Holder] []H
+type bySize[H Member] []H
 
 func (s bySize[H]) Len() int           { return len(s) }
 func (s bySize[H]) Less(i, j int) bool { return s[i].account().size > s[j].account().size }
@@ -71,7 +71,7 @@ func (s bySize[H]) Swap(i, j int) {
 }
 
 func (s *bySize[H]) Push(h any) {
-	added := h.(H) //nolint:forcetypeassert // only holders are pushed
+	added := h.(H) //nolint:forcetypeassert // only members are pushed
 	added.account().place = len(*s)
 	*s = append(*s, added)
 }

@@ -29,7 +29,7 @@ func (s *Store) TakeCopy(ctx context.Context, sess Session, ref doc.Ref, c Copy,
 		return Base{}, err
 	}
 	if own.Kind == KindNone && c.Served {
-		t.Served, t.soleHolder = true, true
+		t.Served, t.ownCopy = true, true
 		b, _ := t.try()
 		b.Join(own)
 		return b, nil

@@ -36,7 +36,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		c.store.wrote(ix, c.key.Session, now)
 	}
 	switch {
-	case deleted || c.key.Session.IsNamed() || c.key.Session.IsOfHolder():
+	case deleted || c.key.Session.IsNamed() || c.key.Session.IsImplicit():
 	case !c.blind:
 		ix.WroteKnown(c.key.Session, now)
 	case !a.Created:

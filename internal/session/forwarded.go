@@ -20,7 +20,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
-	if e == nil && sess.IsOfHolder() {
+	if e == nil && sess.IsImplicit() {
 		e = sh.Put(viewcache.KeyOf(sess, ref), sess.Network(), gone, at, now)
 		e.Lost = ReasonEvicted
 	}

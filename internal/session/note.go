@@ -8,11 +8,11 @@ import (
 
 // note notes for the next process which revisions the clients of the entry's session may write from.
 func (sh *shard) note(e *viewcache.Entry) {
-	if sh.notes == nil || e.Key.Session.IsOfHolder() {
+	if sh.notes == nil || e.Key.Session.IsImplicit() {
 		return
 	}
 	n := noteOf(e, sh.pending.Of(e.Key))
-	n.At, n.Holder = sh.notes.Started()+e.Touched, sh.notes.Holder(uint64(e.Network()))
+	n.At, n.Network = sh.notes.Started()+e.Touched, sh.notes.Network(uint64(e.Network()))
 	sh.notes.Put(e.NoteID, n)
 }
 

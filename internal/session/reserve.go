@@ -161,13 +161,13 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	c.leavesBase = t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
 		b.Kind, b.Reason, c.leavesBase = KindLost, why, true
-	} else if t.now < t.s.sure.Load() && !t.k.Session.IsOfHolder() { // the client may have read before the start; a copy can't be from before
+	} else if t.now < t.s.sure.Load() && !t.k.Session.IsImplicit() { // the client may have read before the start; a copy can't be from before
 		b.Kind, b.Reason = KindLost, ReasonRestart
-	} else if t.Named && !t.k.Session.IsOfHolder() && t.wasShown() {
+	} else if t.Named && !t.k.Session.IsImplicit() && t.wasShown() {
 		b.Kind, b.Reason = KindLost, ReasonUnwatched
 	}
 	c.kind, c.blind = b.Kind, b.Kind == KindNone && !t.Named
-	if !t.k.Session.IsOfHolder() {
+	if !t.k.Session.IsImplicit() {
 		t.count(b.Kind)
 	}
 	if c.leavesBase && !t.s.dryRun {

@@ -21,7 +21,7 @@ type selection struct {
 	choice.Request
 	readInTrace bool // a read of the request's trace is outstanding
 	traceTells  bool // the trace names the base: readInTrace, and earlier writes haven't shown that traces mislead in this index
-	soleHolder  bool // no other client holds the copy that has the given numbers
+	ownCopy     bool // the given numbers are those of a copy that no other client holds
 
 	crowd    viewcache.Crowd // whether several clients of the session work on the document
 	patterns *rank.Patterns  // of the changes that clients of the session have made before; nil: not known
@@ -95,7 +95,7 @@ func (t *selection) lastSent(e *viewcache.Entry) doc.Numbers {
 // in two cases in which the base must only guard. First, the numbers are ambiguous: the answer to a write of another body had the same
 // numbers. Second, a named session has written from that revision before: the earlier change may be in the new body, and would count twice.
 func (t *selection) bodyOfExplicit(e *viewcache.Entry) []byte {
-	if !t.soleHolder && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
+	if !t.ownCopy && (t.OfAnswer || t.Spent || e != nil && answerNamesStored(&e.View, t.Explicit)) {
 		return nil
 	}
 	return t.sh.DocumentOf(t.k, e, t.ix.Gone()).Find(t.Explicit).Bytes()

@@ -86,7 +86,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 		sh.Lose(k, c.network, ReasonAged)
 	case reserved:
 		sh.putBack(sh.Put(k, c.network, gone, c.since, now), c)
-	case c.Doubt && k.Session.IsOfHolder():
+	case c.Doubt && k.Session.IsImplicit():
 		sh.Lose(k, c.network, ReasonEvicted) // the write may have been applied: then it has used the copy up
 	case c.Doubt && k.Session.IsNamed() && c.Numbers.Known() && c.since >= gone:
 		e := sh.Put(k, c.network, gone, c.since, now)

@@ -8,12 +8,12 @@ type recount struct {
 	bytes   int64
 	refs    map[*Body]int
 	entries map[*Document]int
-	holders map[*holder]int64
+	clients map[*clientAccount]int64
 }
 
 // Audit counts the content of the memory again, and compares it with the accounts. It is for tests.
 func (m *Memory) Audit(complain Complain) {
-	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, holders: map[*holder]int64{}}
+	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, clients: map[*clientAccount]int64{}}
 	for _, e := range m.lru.Values() {
 		r.entry(complain, e)
 		if m.markers.Contains(m.mark(e.Key)) || (e.Lost != NoReason && !e.Empty()) {
@@ -26,7 +26,7 @@ func (m *Memory) Audit(complain Complain) {
 			complain("a digest that nobody made, or that isn't there any more")
 		}
 		if h := b.maker; h != nil && h.in != nil {
-			r.holders[h] += b.digest.Size()
+			r.clients[h] += b.digest.Size()
 		}
 		if b.refs != n {
 			complain("body has %d references, counts %d", n, b.refs)
@@ -39,8 +39,8 @@ func (m *Memory) Audit(complain Complain) {
 		r.bytes += documentCost + refLen(k.Ref)
 		r.document(complain, d)
 	}
-	r.bytes += holderCost*int64(len(r.holders)) + networkCost*int64(len(m.holders.networks))
-	m.auditHolders(complain, r.holders)
+	r.bytes += clientCost*int64(len(r.clients)) + networkCost*int64(len(m.accounts.networks))
+	m.auditClients(complain, r.clients)
 	if r.bytes != m.bytes {
 		complain("%d bytes, counts %d", r.bytes, m.bytes)
 	}
@@ -58,7 +58,7 @@ func (r *recount) entry(complain Complain, e *Entry) {
 	if held := heldBy(e); held != e.held {
 		complain("entry holds %d, counts %d", held, e.held)
 	}
-	r.holders[e.holder] += e.held
+	r.clients[e.account] += e.held
 	for i, read := range e.Reads {
 		if read.Count < 1 || (e.Key.Session.IsNamed() && read.Count != 1) || (i > 0 && read.Order <= e.Reads[i-1].Order) {
 			complain("reads %+v", e.Reads)
@@ -112,43 +112,43 @@ func (e *Entry) bodies(yield func(*Body) bool) {
 	}
 }
 
-// auditHolders compares each account with the bytes that its entries and digests take.
-func (m *Memory) auditHolders(complain Complain, held map[*holder]int64) {
-	hs, holders, entries := &m.holders, 0, 0
-	for i, n := range hs.bySize.All() {
+// auditClients compares each account with the bytes that its entries and digests take.
+func (m *Memory) auditClients(complain Complain, held map[*clientAccount]int64) {
+	all, found, entries := &m.accounts, 0, 0
+	for i, n := range all.bySize.All() {
 		bytes := int64(networkCost)
-		for j, h := range n.holders.All() {
+		for j, h := range n.clients.All() {
 			bytes += h.Size()
-			if hs.of[h.client] != h || h.in != n || j > 0 && h.Size() > n.holders.All()[(j-1)/2].Size() {
+			if all.of[h.client] != h || h.in != n || j > 0 && h.Size() > n.clients.All()[(j-1)/2].Size() {
 				complain("a client isn't in its place")
 			}
-			if h.Size() != held[h]+holderCost {
-				complain("a client holds %d bytes, counts %d", held[h]+holderCost, h.Size())
+			if h.Size() != held[h]+clientCost {
+				complain("a client holds %d bytes, counts %d", held[h]+clientCost, h.Size())
 			}
 			entries += h.audit(complain)
 		}
-		holders += n.holders.Len()
-		if hs.networks[n.name] != n || i > 0 && n.Size() > hs.bySize.All()[(i-1)/2].Size() {
+		found += n.clients.Len()
+		if all.networks[n.name] != n || i > 0 && n.Size() > all.bySize.All()[(i-1)/2].Size() {
 			complain("a network isn't in its place")
 		}
 		if n.Size() != bytes {
 			complain("a network holds %d bytes, counts %d", bytes, n.Size())
 		}
 	}
-	if len(hs.of) != len(held) || holders != len(held) || len(hs.networks) != hs.bySize.Len() {
-		complain("%d clients, %d of them found, %d ordered", len(held), len(hs.of), holders)
+	if len(all.of) != len(held) || found != len(held) || len(all.networks) != all.bySize.Len() {
+		complain("%d clients, %d of them found, %d ordered", len(held), len(all.of), found)
 	}
 	if entries != m.lru.Len() {
 		complain("clients hold %d entries of %d", entries, m.lru.Len())
 	}
 }
 
-// audit looks at the list of the holder's entries, and counts them.
-func (h *holder) audit(complain Complain) (entries int) {
+// audit looks at the list of the client's entries, and counts them.
+func (h *clientAccount) audit(complain Complain) (entries int) {
 	var newer *Entry
 	for e := h.Newest; e != nil; e, newer = e.Older, e {
 		entries++
-		if e.holder != h || e.Newer != newer {
+		if e.account != h || e.Newer != newer {
 			complain("an entry isn't in its place")
 		}
 	}
@@ -160,7 +160,7 @@ func (h *holder) audit(complain Complain) (entries int) {
 
 // Shares are how many bytes each client holds. It is for tests.
 func (m *Memory) Shares() (bytes []int64) {
-	for _, h := range m.holders.of {
+	for _, h := range m.accounts.of {
 		bytes = append(bytes, h.Size())
 	}
 	return bytes

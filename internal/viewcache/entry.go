@@ -55,10 +55,10 @@ type Body struct {
 	doc     *Document
 	refs    int
 	Data    []byte
-	Ticket  uint64       // the newest ticket when a read first returned the bytes; 0: no read with a ticket has returned them
-	digest  *rank.Digest // nil: nobody had to compare the bytes yet
-	changes int          // how many clients' changes the write held; 0: not known, or one
-	maker   *holder      // the client for which the digest was made; it pays for it
+	Ticket  uint64         // the newest ticket when a read first returned the bytes; 0: no read with a ticket has returned them
+	digest  *rank.Digest   // nil: nobody had to compare the bytes yet
+	changes int            // how many clients' changes the write held; 0: not known, or one
+	maker   *clientAccount // the client for which the digest was made; it pays for it
 }
 
 // Bytes returns the bytes, nil for no body.
@@ -220,9 +220,9 @@ type Entry struct {
 	charged  int64          // the bytes of the entry itself
 	held     int64          // the bytes that count against its client: charged, the document, and each body that the entry refers to
 
-	holder               *holder // the client whose entry it is
-	linked.Links[*Entry]         // among the holder's entries
-	leaves               bool    // it is being removed
+	account              *clientAccount // the client whose entry it is
+	linked.Links[*Entry]                // among the client's entries
+	leaves               bool           // it is being removed
 
 	Traced       []TracedRead       // oldest first
 	NoteID       note.ID            // where it is noted; zero: nowhere
@@ -286,7 +286,7 @@ const maxSpent = 16
 
 // Spend notes that the session has written from the base v. It does nothing for sessions that aren't named.
 func (e *Entry) Spend(v *View) {
-	if !e.Key.Session.IsNamed() || e.Key.Session.IsOfHolder() {
+	if !e.Key.Session.IsNamed() || e.Key.Session.IsImplicit() {
 		return
 	}
 	for _, n := range [2]doc.Numbers{v.Numbers, v.Answer} {

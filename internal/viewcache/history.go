@@ -36,7 +36,7 @@ func (m *Memory) RetireView(e *Entry) { m.retireView(e, e.Shared) }
 // replaceView removes the session's own view, because the session has written from something else. The history keeps it if several clients
 // may share the session.
 func (m *Memory) replaceView(e *Entry) {
-	m.retireView(e, !e.Key.Session.IsNamed() && !e.Key.Session.IsOfHolder())
+	m.retireView(e, !e.Key.Session.IsNamed() && !e.Key.Session.IsImplicit())
 }
 
 func (m *Memory) retireView(e *Entry, keep bool) {
@@ -87,9 +87,9 @@ func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
 		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody {
 			continue
 		}
-		b.digest, b.maker = d, e.holder
+		b.digest, b.maker = d, e.account
 		size += d.Size()
 		m.bytes += d.Size()
-		m.holders.charge(e.holder, d.Size())
+		m.accounts.charge(e.account, d.Size())
 	}
 }

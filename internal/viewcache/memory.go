@@ -54,19 +54,19 @@ type Memory struct {
 	o       Options
 	maxBody int64
 
-	bytes   int64
-	bodies  int
-	lru     *simplelru.LRU[Key, *Entry]
-	holders holders
-	docs    map[docKey]*Document
-	markers *quota.Map[identity.Network, uint64, Reason] // of what was lost
+	bytes    int64
+	bodies   int
+	lru      *simplelru.LRU[Key, *Entry]
+	accounts accounts
+	docs     map[docKey]*Document
+	markers  *quota.Map[identity.Network, uint64, Reason] // of what was lost
 
 	evicted, crowded uint64
 }
 
 // New returns a memory in which nothing was seen.
 func New(o Options) *Memory {
-	m := &Memory{docs: make(map[docKey]*Document), holders: newHolders()}
+	m := &Memory{docs: make(map[docKey]*Document), accounts: newAccounts()}
 	marks := o.Bound / 16 / markerCost
 	o.Bound -= marks * markerCost
 	m.o, m.maxBody = o, o.Bound/4
@@ -239,7 +239,7 @@ func (m *Memory) free(e *Entry, b *Body) {
 	}
 	m.account(e, -b.cost())
 	if b.refs--; b.refs > 0 {
-		if e.leaves && b.maker == e.holder {
+		if e.leaves && b.maker == e.account {
 			m.dropDigest(b) // its maker pays for it, and leaves; other clients may still refer to b
 		}
 		return
@@ -260,7 +260,7 @@ func (m *Memory) freeBoth(e *Entry, v *View) {
 func (m *Memory) dropDigest(b *Body) {
 	if b.digest != nil {
 		m.bytes -= b.digest.Size()
-		m.holders.charge(b.maker, -b.digest.Size())
+		m.accounts.charge(b.maker, -b.digest.Size())
 		b.digest, b.maker = nil, nil
 	}
 }
@@ -303,14 +303,14 @@ func (m *Memory) remove(e *Entry) {
 }
 
 // Settled is called after each change of e. It counts the bytes, calls Options.Changed, and evicts entries until the memory is within its
-// bound: see holders.next. e leaves last.
+// bound: see accounts.next. e leaves last.
 func (m *Memory) Settled(e *Entry) {
 	m.charge(e)
 	if m.o.Changed != nil {
 		m.o.Changed(e)
 	}
 	for m.bytes > m.o.Bound {
-		old := m.holders.next(e)
+		old := m.accounts.next(e)
 		switch {
 		case old == nil:
 			return
@@ -340,7 +340,7 @@ func (m *Memory) limit(e *Entry) {
 
 // Forget removes the entry. If there is, or was, anything in it, Forget leaves a marker with the reason.
 func (m *Memory) Forget(e *Entry, why Reason) {
-	was, from := e.Lost, e.holder.client.Network
+	was, from := e.Lost, e.account.client.Network
 	if e.hasSeen() {
 		was = why
 		if why == Evicted {

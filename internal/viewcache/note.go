@@ -7,7 +7,7 @@ import (
 
 // keepsNotes reports whether the notes of the process before count for k.
 func (m *Memory) keepsNotes(k *Key, now int64) bool {
-	return !k.Session.IsOfHolder() && m.o.Notes.Counts(now)
+	return !k.Session.IsImplicit() && m.o.Notes.Counts(now)
 }
 
 // Noted returns k in the form that notes use.
@@ -25,7 +25,7 @@ func (m *Memory) Noted(k *Key, now int64) bool {
 
 // recall gives a new entry its place in the notebook, and the note that the process before left there.
 func (m *Memory) recall(e *Entry, now int64) {
-	if m.o.Notes == nil || e.Key.Session.IsOfHolder() {
+	if m.o.Notes == nil || e.Key.Session.IsImplicit() {
 		return
 	}
 	e.NoteID = m.o.Notes.ID(e.Key.Noted())

@@ -12,85 +12,85 @@ import (
 type network struct {
 	quota.Account
 	name    identity.Network
-	holders quota.Accounts[*holder]
+	clients quota.Accounts[*clientAccount]
 }
 
-// holder is the account of one client: how many bytes the memory keeps for it. In the network that makes room, the client that holds most
-// loses its oldest entry. So clients behind one address share fairly, too.
+// clientAccount is the account of one client: how many bytes the memory keeps for it. In the network that makes room, the client that holds
+// most loses its oldest entry. So clients behind one address share fairly, too.
 //
 // Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
-type holder struct {
+type clientAccount struct {
 	quota.Account
 	linked.List[*Entry]
 	client identity.Client
-	in     *network // nil: the holder has left
+	in     *network // nil: the client has no entry any more
 }
 
 // The costs of these accounts: the structs, their slots in the map and in the heap.
 const (
-	holderCost  = 256
+	clientCost  = 256
 	networkCost = 128
 )
 
-// holders are all holders of a memory.
-type holders struct {
-	of       map[identity.Client]*holder
+// accounts are the accounts of all clients and networks in a memory.
+type accounts struct {
+	of       map[identity.Client]*clientAccount
 	networks map[identity.Network]*network
 	bySize   quota.Accounts[*network]
 }
 
-func newHolders() holders {
-	return holders{of: make(map[identity.Client]*holder), networks: make(map[identity.Network]*network)}
+func newAccounts() accounts {
+	return accounts{of: make(map[identity.Client]*clientAccount), networks: make(map[identity.Network]*network)}
 }
 
-// get returns the holder of a client's entries. It makes one if there is none. cost is what that costs.
-func (hs *holders) get(c identity.Client) (h *holder, cost int64) {
-	if h = hs.of[c]; h != nil {
+// get returns a client's account. It makes one if there is none. cost is the bytes that the new accounts take.
+func (all *accounts) get(c identity.Client) (h *clientAccount, cost int64) {
+	if h = all.of[c]; h != nil {
 		return h, 0
 	}
-	n := hs.networks[c.Network]
+	n := all.networks[c.Network]
 	if n == nil {
 		n = &network{name: c.Network}
-		hs.networks[c.Network] = n
-		hs.bySize.Add(n)
+		all.networks[c.Network] = n
+		all.bySize.Add(n)
 		cost = networkCost
-		hs.bySize.Charge(n, networkCost)
+		all.bySize.Charge(n, networkCost)
 	}
-	h = &holder{client: c, in: n}
-	hs.of[c] = h
-	n.holders.Add(h)
-	hs.charge(h, holderCost)
-	return h, cost + holderCost
+	h = &clientAccount{client: c, in: n}
+	all.of[c] = h
+	n.clients.Add(h)
+	all.charge(h, clientCost)
+	return h, cost + clientCost
 }
 
-// remove removes a holder without entries. It returns what it has cost.
-func (hs *holders) remove(h *holder) (cost int64) {
+// remove removes the account of a client without entries. It returns the bytes that the removed accounts have taken.
+func (all *accounts) remove(h *clientAccount) (cost int64) {
 	n := h.in
-	n.holders.Remove(h)
-	hs.bySize.Charge(n, -h.Size())
-	h.in, cost = nil, holderCost
-	delete(hs.of, h.client)
-	if n.holders.Len() == 0 {
-		hs.bySize.Remove(n)
-		delete(hs.networks, n.name)
+	n.clients.Remove(h)
+	all.bySize.Charge(n, -h.Size())
+	h.in, cost = nil, clientCost
+	delete(all.of, h.client)
+	if n.clients.Len() == 0 {
+		all.bySize.Remove(n)
+		delete(all.networks, n.name)
 		cost += networkCost
 	}
 	return cost
 }
 
-// charge adds bytes to the account of h, unless h has left.
-func (hs *holders) charge(h *holder, bytes int64) {
+// charge adds bytes to the account h and to that of its network, unless h was removed.
+func (all *accounts) charge(h *clientAccount, bytes int64) {
 	if n := h.in; n != nil {
-		n.holders.Charge(h, bytes)
-		hs.bySize.Charge(n, bytes)
+		n.clients.Charge(h, bytes)
+		all.bySize.Charge(n, bytes)
 	}
 }
 
 // next returns the entry that has to leave to make room: the oldest entry of the largest client of the largest network. If that is e, and e
 // can't be made smaller, next returns an entry of the second largest client, or else of the second largest network: a client must not lose
 // what it has just read because that is large. nil: there are no entries.
-func (hs *holders) next(e *Entry) *Entry {
-	n, ok := hs.bySize.Largest()
+func (all *accounts) next(e *Entry) *Entry {
+	n, ok := all.bySize.Largest()
 	if !ok {
 		return nil
 	}
@@ -98,10 +98,10 @@ func (hs *holders) next(e *Entry) *Entry {
 	if old != e || len(e.Past) > 0 || len(e.Reads) > 1 {
 		return old
 	}
-	if second, ok := n.holders.Second(); ok {
+	if second, ok := n.clients.Second(); ok {
 		return second.Oldest
 	}
-	if second, ok := hs.bySize.Second(); ok {
+	if second, ok := all.bySize.Second(); ok {
 		return second.oldest()
 	}
 	return old
@@ -109,43 +109,43 @@ func (hs *holders) next(e *Entry) *Entry {
 
 // oldest is the oldest entry of the network's largest client.
 func (n *network) oldest() *Entry {
-	h, _ := n.holders.Largest()
+	h, _ := n.clients.Largest()
 	return h.Oldest
 }
 
 // Network is where the client is that holds e.
-func (e *Entry) Network() identity.Network { return e.holder.client.Network }
+func (e *Entry) Network() identity.Network { return e.account.client.Network }
 
-// touch makes e the newest of its holder.
-func (e *Entry) touch() { e.holder.Renew(e) }
+// touch makes e the newest entry of its client.
+func (e *Entry) touch() { e.account.Renew(e) }
 
-// enter makes the client the holder of e. e must have no holder.
+// enter puts e into the account of the client c. e must be in no account.
 func (m *Memory) enter(e *Entry, c identity.Client) {
-	h, cost := m.holders.get(c)
+	h, cost := m.accounts.get(c)
 	m.bytes += cost
-	e.holder = h
+	e.account = h
 	h.Push(e)
-	m.holders.charge(h, e.held)
+	m.accounts.charge(h, e.held)
 }
 
-// exit takes e away from its holder.
+// exit takes e out of its client's account.
 func (m *Memory) exit(e *Entry) {
-	h := e.holder
+	h := e.account
 	h.Cut(e)
-	m.holders.charge(h, -e.held)
+	m.accounts.charge(h, -e.held)
 	if h.Newest == nil {
-		m.bytes -= m.holders.remove(h)
+		m.bytes -= m.accounts.remove(h)
 	}
 }
 
 // Use notes that clients of a network use the entry of their session. If several networks use an entry, it counts against the network
 // that holds least: so the others can't push the entry out by all else that they hold.
 func (m *Memory) Use(e *Entry, from identity.Network) {
-	h := e.holder
+	h := e.account
 	if h.client.Network == from {
 		return
 	}
-	if n := m.holders.networks[from]; n == nil || n.Size()+e.held < h.in.Size() {
+	if n := m.accounts.networks[from]; n == nil || n.Size()+e.held < h.in.Size() {
 		m.exit(e)
 		m.enter(e, identity.Client{Network: from, Credentials: h.client.Credentials})
 	}
@@ -154,7 +154,7 @@ func (m *Memory) Use(e *Entry, from identity.Network) {
 // account adds bytes to what e holds, and to its client's account.
 func (m *Memory) account(e *Entry, bytes int64) {
 	e.held += bytes
-	m.holders.charge(e.holder, bytes)
+	m.accounts.charge(e.account, bytes)
 }
 
 // Ref counts one more reference of e to b.

@@ -21,7 +21,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		cost int
 	}{
 		{"entry", float64(unsafe.Sizeof(Entry{})) + k + 72 + (k+8)*slot, entryCost},
-		{"holder", float64(unsafe.Sizeof(holder{})) + 16 + (float64(unsafe.Sizeof(identity.Client{}))+8)*slot, holderCost},
+		{"client", float64(unsafe.Sizeof(clientAccount{})) + 16 + (float64(unsafe.Sizeof(identity.Client{}))+8)*slot, clientCost},
 		{"network", float64(unsafe.Sizeof(network{})) + 16 + 16*slot, networkCost},
 		{"document", float64(unsafe.Sizeof(Document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(Read{})), readCost},
