@@ -3,6 +3,9 @@ package obs
 import (
 	"bufio"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +40,31 @@ func TestOperatorsReadOfEveryMetric(t *testing.T) {
 	}
 	row()
 	pagetest.Golden(t, "../../docs/operations.md", "metrics", table.String(), *update)
+}
+
+// TestPagesNameOnlyMetricsThatExist finds metrics that a page names and that the program doesn't have, or has by another name.
+func TestPagesNameOnlyMetricsThatExist(t *testing.T) {
+	told, err := os.ReadFile("testdata/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	metric := regexp.MustCompile(`optimist_[a-z_]+`)
+	there := metric.FindAllString(string(told), -1)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range metric.FindAllString(string(text), -1) {
+			if !slices.Contains(there, name) && !slices.Contains(there, strings.TrimSuffix(name, "_bucket")) {
+				t.Errorf("%s names %s", page, name)
+			}
+		}
+	}
 }
 
 // labelNames is {a,b} of a series' labels, or nothing.
