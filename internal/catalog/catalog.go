@@ -285,7 +285,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		c.Missing(asker, name)
 		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
-	case !es.IsAnswer(err), es.IsBlocked(err) && wasKnown(before):
+	case !es.IsAnswer(err), (es.IsBlocked(err) || es.IsPage(err)) && wasKnown(before):
 		f := &failure{c.now(), bound, err}
 		e.index.failure.Store(f)
 		if a.value, err = lastKnown(before, name, err); err != nil {

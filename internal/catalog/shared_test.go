@@ -12,6 +12,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/outcome"
+	"optimist/internal/session"
 	"optimist/internal/share"
 )
 
@@ -151,5 +152,24 @@ func TestAnIndexThatIsBlockedIsWhatItWas(t *testing.T) {
 	// The engine goes on to take writes, so optimist doesn't refuse them.
 	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "other", 0); err != nil || ix.Unknown == "" || told != "other "+outcome.ReasonMetadata {
 		t.Errorf("never known: %+v, %v, told %q", ix, err, told)
+	}
+}
+
+// TestAPageDoesntSayWhatAnIndexIs: something in front of the engine may answer for a moment in the engine's place. An index that is known
+// stays what it was. One that was never known isn't merged: it may have a pipeline, for example.
+func TestAPageDoesntSayWhatAnIndexIs(t *testing.T) {
+	now, e, forgotten := time.Now(), &counting{}, 0
+	c := New(Options{Engine: e, Now: func() time.Time { return now }, Recreated: func(session.Credentials, string) { forgotten++ }})
+	before, err := c.Resolve(t.Context(), at(1, "anna"), "shop", 0)
+	if err != nil || !before.Exists() {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	e.err = &es.StatusError{Status: 404, Body: []byte(`<html>404 page not found</html>`)}
+	now = now.Add(time.Hour)
+	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "shop", 0); err != nil || ix.UUID != before.UUID || ix.Unknown != "" || forgotten > 0 {
+		t.Errorf("known before: %+v, %v, forgotten %d times", ix, err, forgotten)
+	}
+	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "other", 0); err != nil || ix.Unknown != outcome.ReasonMetadata {
+		t.Errorf("never known: %+v, %v", ix, err)
 	}
 }

@@ -134,7 +134,8 @@ func cause(err error) error {
 	return err
 }
 
-// MayAskAgain reports whether a read that failed is worth another try: its answer was lost, or the engine had no time for it.
+// MayAskAgain reports whether a read that failed is worth another try: its answer was lost, a gateway answered in the engine's place, or
+// the engine had no time for it.
 // Where no node can be reached the client is told at once. So it is after a 500: the engine fails at this very document, in which it
 // can't find the source, say, and would fail again.
 func MayAskAgain(err error) bool {
@@ -142,5 +143,6 @@ func MayAskAgain(err error) bool {
 	if errors.As(err, &answer) && answer.Status == http.StatusInternalServerError {
 		return false
 	}
-	return errors.Is(err, ErrNotWritten) && !es.IsAnswer(err) && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
+	engines := es.IsAnswer(err) && !es.IsPage(err)
+	return errors.Is(err, ErrNotWritten) && !engines && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
 }

@@ -33,6 +33,10 @@ type Answer struct {
 	Challenge []wire.Field // of a 401 to a client's credentials
 }
 
+// IsMissing reports whether the engine says that there is no such document or index. A 404 of something in front of the engine says
+// nothing.
+func (a *Answer) IsMissing() bool { return a.Status == http.StatusNotFound && NoDocument(a.Body) }
+
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
 // library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The
 // errors are those of the upstream.

@@ -29,7 +29,7 @@ var (
 	// ErrForbidden reports that the caller may not do this: 401 or 403.
 	ErrForbidden = errors.New("the engine refused the credentials")
 
-	// ErrNoIndex reports that there is no such index. Nothing is known of it.
+	// ErrNoIndex reports that there is no such index: the engine says so. A 404 alone may be a gateway's. Nothing is known of the index.
 	ErrNoIndex = errors.New("no such index")
 
 	// ErrNoSource reports a document whose _source the engine doesn't give whole: it can't be merged.
@@ -195,6 +195,13 @@ func IsBlocked(err error) bool {
 	return errors.As(err, &s) && takesNoWrites(s.Body)
 }
 
+// IsPage reports whether an error of this package is an answer that isn't the engine's: a gateway's page, say, while its backend is away.
+// The engine says of a 404 what it doesn't find, and answers a question with JSON.
+func IsPage(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && !errors.Is(err, ErrNoIndex) && (s.Status == http.StatusNotFound || s.Status < 400)
+}
+
 // IsStranger reports whether an error of this package says that the engine doesn't know the caller's credentials.
 func IsStranger(err error) bool {
 	var s *StatusError
@@ -208,7 +215,9 @@ func (a *Answer) failure() error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: %w", ErrNoIndex, err)
+		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+			return fmt.Errorf("%w: %w", ErrNoIndex, err)
+		}
 	}
 	return err
 }

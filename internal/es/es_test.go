@@ -71,6 +71,42 @@ func TestFetchTellsWhyThereIsNoRevision(t *testing.T) {
 	}
 }
 
+// TestAPageIsNoMissingIndex: something in front of the engine may answer in its place.
+func TestAPageIsNoMissingIndex(t *testing.T) {
+	for name, a := range map[string]enginetest.Answer{
+		"a page":               {Status: 404, Body: `<html>404 page not found</html>`},
+		"nothing":              {Status: 404},
+		"a gateway's JSON":     {Status: 404, Body: `{"message":"no Route matched with those values"}`},
+		"a page with success":  {Status: 200, Body: `<html>please log in</html>`},
+		"success with nothing": {Status: 200},
+	} {
+		cl, _ := newClient(enginetest.Canned{"GET /shop": a, "GET /shop/_doc/1": a, "POST /_mget": a, "POST /shop/_refresh": a})
+		one := Document{Ref: doc.Ref{Index: "shop", ID: "1"}}
+		_, resolved := cl.ResolveIndex(t.Context(), Caller{}, "shop")
+		if errors.Is(resolved, ErrNoIndex) || !IsPage(resolved) {
+			t.Errorf("%s: ResolveIndex: %v", name, resolved)
+		}
+		if listed, err := cl.List(t.Context(), Caller{}, "shop"); !IsPage(err) {
+			t.Errorf("%s: List: %v %v", name, listed, err)
+		}
+		if a.Status != 404 {
+			continue // Fetch has ErrNoSource for that
+		}
+		_, fetched := cl.Fetch(t.Context(), Caller{}, one)
+		_, several := cl.FetchAll(t.Context(), Caller{}, []Document{one})
+		refreshed := cl.Refresh(t.Context(), Caller{}, "shop")
+		for call, err := range map[string]error{"Fetch": fetched, "FetchAll": several, "Refresh": refreshed} {
+			if errors.Is(err, ErrNoIndex) || errors.Is(err, doc.ErrMissing) || !IsPage(err) {
+				t.Errorf("%s: %s: %v", name, call, err)
+			}
+		}
+	}
+	cl, _ := newClient(nil)
+	if _, err := cl.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) || IsPage(err) {
+		t.Errorf("the engine's own 404: %v", err)
+	}
+}
+
 func TestDescribeFindsWhatCantBeMerged(t *testing.T) {
 	for name, c := range map[string]struct {
 		index string

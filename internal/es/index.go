@@ -52,7 +52,7 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	if err != nil {
 		return Index{}, err
 	}
-	if a.Status != http.StatusOK {
+	if a.Status != http.StatusOK || !gjson.ParseBytes(a.Body).IsObject() {
 		return Index{}, a.failure()
 	}
 	var all []Index

@@ -33,10 +33,10 @@ func (c *Client) List(ctx context.Context, caller Caller, expression string) (Li
 		return nil, err
 	}
 	list := Listing{}
-	if a.Status == http.StatusNotFound {
+	if a.IsMissing() {
 		return list, nil
 	}
-	if a.Status != http.StatusOK {
+	if a.Status != http.StatusOK || !gjson.ParseBytes(a.Body).IsObject() {
 		return nil, a.failure()
 	}
 	gjson.ParseBytes(a.Body).ForEach(func(k, v gjson.Result) bool {

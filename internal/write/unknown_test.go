@@ -96,6 +96,35 @@ func TestAReadThatTheEngineFailsAtIsTriedOnce(t *testing.T) {
 	}
 }
 
+// TestAPageInThePlaceOfAReadIsNoMissingIndex: a gateway whose backend is away answers 404 with a page of its own. If optimist took that for
+// a missing index, it would forget what all clients have read there, and let their next writes go unguarded.
+func TestAPageInThePlaceOfAReadIsNoMissingIndex(t *testing.T) {
+	for name, page := range map[string]string{
+		"a page": "<html>404 page not found</html>", "nothing": "", "of a gateway": `{"message":"no Route matched with those values"}`,
+	} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}}\n")
+		w.put("1", `{"a":1,"b":1,"c":1}`)
+		ann, bob, cid := w.client("ann"), w.client("bob"), w.client("cid")
+		for _, c := range []*client{ann, bob, cid} {
+			c.read("1")
+		}
+		has(t, ann.send("PUT", "/shop/_doc/1", `{"a":2,"b":1,"c":1}`), 200, "guarded")
+		pages := 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method != "GET" || !strings.HasPrefix(string(r.Target), "/shop/_doc/1") || pages > 0 {
+				return nil, nil
+			}
+			pages++
+			return answering(404, page), nil
+		}
+		has(t, bob.send("PUT", "/shop/_doc/1", `{"a":1,"b":2,"c":1}`), 200, "merged")
+		has(t, cid.send("PUT", "/shop/_doc/1", `{"a":1,"b":1,"c":2}`), 200, "merged")
+		if got := w.stored("1"); pages != 1 || got != `{"a":2,"b":2,"c":2}` {
+			t.Errorf("%s: %d pages, stored %s", name, pages, got)
+		}
+	}
+}
+
 // A try whose answer was lost may be applied late: nothing that comes after it may say that nothing was written.
 func TestWhatFollowsALostAnswerNeverSaysThatNothingWasWritten(t *testing.T) {
 	down := &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}
