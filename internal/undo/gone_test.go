@@ -122,3 +122,35 @@ func TestNothingIsWrittenUnderAJournalThatIsGone(t *testing.T) {
 		}
 	}
 }
+
+// TestAPageInThePlaceOfAJournalIsNoEnd: something in front of the engine answers 404 in its place. There may be a journal all the same. If
+// optimist took that for none, a rollback would be a success that undoes nothing, and a lock would go to the next holder.
+func TestAPageInThePlaceOfAJournalIsNoEnd(t *testing.T) {
+	for name, page := range map[string]string{
+		"a page": `<html>404 page not found</html>`, "nothing": "", "a gateway's JSON": `{"message":"no Route matched"}`,
+	} {
+		l := newLister(t)
+		lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Owner: "o", Token: 7}
+		l.open(&lock, "1")
+		l.e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "GET" || strings.Contains(string(r.Target), "_search") {
+				return enginetest.Response(404, page), nil
+			}
+			return nil, nil
+		}
+		_, rolled := l.Rollback(t.Context(), 7)
+		_, committed := l.Commit(t.Context(), 7)
+		_, _, listed := l.List(t.Context(), -1, 10)
+		for what, err := range map[string]error{"rollback": rolled, "commit": committed, "settle": l.settle(lock), "list": listed} {
+			if !errors.Is(err, undo.ErrStore) {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+		l.e.Before = nil
+		if err := l.settle(lock); err != nil {
+			t.Fatal(err)
+		}
+		states, _ := l.states(7, 0, 10)
+		l.want(name, states, []string{"1 1 update undone"})
+	}
+}

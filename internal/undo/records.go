@@ -282,7 +282,7 @@ func (s *Store) get(ctx context.Context, id string, record any) (n doc.Numbers, 
 	switch {
 	case err != nil:
 		return n, false, err
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		return n, false, nil
 	case a.Status != http.StatusOK:
 		return n, false, s.own.Failure(a)

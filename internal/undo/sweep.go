@@ -87,7 +87,7 @@ func (s *Store) search(ctx context.Context, more, which string, after int64, siz
 	switch {
 	case err != nil:
 		return nil, err
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		return nil, nil
 	case a.Status != http.StatusOK:
 		return nil, s.own.Failure(a)
