@@ -375,6 +375,16 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	}
 }
 
+// TestAPageSaysNothingOfTheView: a patch would be refused with a 400, as if its client saw only a part of each document.
+func TestAPageSaysNothingOfTheView(t *testing.T) {
+	for status, body := range map[int]string{404: `<html>404 page not found</html>`, 200: `<html>please log in</html>`, 302: ""} {
+		gateway := doerFunc(func(*upstream.Request) (*upstream.Response, error) { return enginetest.Response(status, body), nil })
+		if whole, err := (&Client{Upstream: gateway}).SeesWhole(t.Context(), Caller{}, "shop", ""); !IsPage(err) || whole {
+			t.Errorf("an update answered with %d %s: %v %v", status, body, whole, err)
+		}
+	}
+}
+
 // An engine may look before its security whether an index takes writes: that it takes none says nothing of the client's view.
 func TestAnIndexThatTakesNoWritesNowSaysNothingOfTheView(t *testing.T) {
 	for _, c := range []struct {

@@ -222,10 +222,13 @@ func (c *Client) SeesWhole(ctx context.Context, caller Caller, index, routing st
 	if a.Status == http.StatusNotFound && letThrough(a.Body) {
 		return true, nil
 	}
+	failed := &StatusError{a.Status, a.Body, a.Challenge} // of the credentials a 403 says nothing here
+	kind := gjson.GetBytes(a.Body, "error.type").String()
 	// OpenSearch's security refuses it with a 500.
-	refused := a.Status == http.StatusInternalServerError && gjson.GetBytes(a.Body, "error.type").String() == "security_exception"
-	if !refused && (a.Status >= 500 || a.Status == http.StatusTooManyRequests || takesNoWrites(a.Body)) {
-		return false, &StatusError{a.Status, a.Body, a.Challenge} // of the credentials a 403 says nothing here
+	refused := a.Status == http.StatusInternalServerError && kind == "security_exception"
+	busy := a.Status >= 500 || a.Status == http.StatusTooManyRequests || takesNoWrites(a.Body)
+	if !refused && busy || IsPage(failed) && kind == "" {
+		return false, failed
 	}
 	return false, nil
 }
