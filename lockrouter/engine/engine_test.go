@@ -185,3 +185,31 @@ func TestListsAreInPages(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// TestAPageIsNoListOfLocks: something in front of the engine answers 404 in its place. If that meant that there are no locks, a gate would
+// open under a holder.
+func TestAPageIsNoListOfLocks(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	if page, err := s.Find(t.Context(), &lockrouter.Query{Size: 2}); err != nil || len(page.Docs) > 0 {
+		t.Fatalf("without an index: %+v %v", page, err)
+	}
+	if _, _, err := do(t, s, "a", acquire("a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"<html>404 page not found</html>", "", `{"message":"no Route matched"}`} {
+		n.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+			if strings.HasSuffix(string(r.Target), "/_refresh") {
+				return enginetest.Response(404, page), nil
+			}
+			return nil, nil
+		}
+		_, found := s.Find(t.Context(), &lockrouter.Query{Size: 2})
+		_, leased := s.Leased(t.Context(), "/", 0, 2)
+		for what, err := range map[string]error{"find": found, "leased": leased} {
+			if !errors.Is(err, lockrouter.ErrStore) {
+				t.Errorf("%q: %s: %v", page, what, err)
+			}
+		}
+	}
+}

@@ -234,10 +234,13 @@ func (s *Store) Find(ctx context.Context, q *lockrouter.Query) (*lockrouter.Page
 
 // search finds documents: none where there is no index. What was acquired a moment ago has to be among them; the index is small.
 func (s *Store) search(ctx context.Context, what map[string]any) ([]gjson.Result, error) {
-	if a, err := s.read(ctx, esapi.IndicesRefreshRequest{Index: []string{s.index}}); err != nil {
+	switch a, err := s.read(ctx, esapi.IndicesRefreshRequest{Index: []string{s.index}}); {
+	case err != nil:
 		return nil, err
-	} else if a.Status == http.StatusNotFound {
+	case a.IsMissing():
 		return nil, nil
+	case a.Status == http.StatusNotFound:
+		return nil, s.failure(a)
 	}
 	a, err := s.read(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: jsonBody(what)})
 	switch {
