@@ -33,9 +33,15 @@ type Answer struct {
 	Challenge []wire.Field // of a 401 to a client's credentials
 }
 
-// IsMissing reports whether the engine says that there is no such document or index. A 404 of something in front of the engine says
-// nothing.
-func (a *Answer) IsMissing() bool { return a.Status == http.StatusNotFound && NoDocument(a.Body) }
+// IsMissing reports whether the engine says that there is no such document or index, to read or to delete. A 404 of something in front of
+// the engine says nothing.
+func (a *Answer) IsMissing() bool {
+	if a.Status != http.StatusNotFound {
+		return false
+	}
+	it := ParseItem(a.Body)
+	return string(it.Result) == "not_found" || NoDocument(a.Body)
+}
 
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
 // library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The

@@ -215,7 +215,7 @@ func (a *Answer) failure() error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	case http.StatusNotFound:
-		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+		if saysNoIndex(gjson.GetBytes(a.Body, "error")) {
 			return fmt.Errorf("%w: %w", ErrNoIndex, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"reflect"
 	"slices"
@@ -101,9 +102,53 @@ func TestAPageIsNoMissingIndex(t *testing.T) {
 			}
 		}
 	}
-	cl, _ := newClient(nil)
-	if _, err := cl.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) || IsPage(err) {
-		t.Errorf("the engine's own 404: %v", err)
+	for name, own := range map[string]enginetest.Canned{
+		"the engine's own 404": nil,
+		"without details":      {"GET /shop": {Status: 404, Body: `{"error":"IndexNotFoundException[no such index [shop]]","status":404}`}},
+	} {
+		cl, _ := newClient(own)
+		if _, err := cl.ResolveIndex(t.Context(), Caller{}, "shop"); !errors.Is(err, ErrNoIndex) || IsPage(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if listed, err := cl.List(t.Context(), Caller{}, "shop"); err != nil || len(listed) > 0 {
+			t.Errorf("%s: %v %v", name, listed, err)
+		}
+	}
+}
+
+// TestAPageMakesNoIndexOfOurOwn: the index may be there, in a later generation than the one that optimist would make.
+func TestAPageMakesNoIndexOfOurOwn(t *testing.T) {
+	var sent []string
+	x := &OwnIndex{Name: "own", Made: "own-000001", Settings: "{}", Is: "an index", Format: 1, Err: errors.New("store"),
+		Errors: OwnErrors{Log: slog.New(slog.DiscardHandler)},
+		Upstream: doerFunc(func(r *upstream.Request) (*upstream.Response, error) {
+			sent = append(sent, r.Method)
+			return enginetest.Response(404, `<html>404 page not found</html>`), nil
+		})}
+	if err := x.Prepare(t.Context()); !errors.Is(err, x.Err) || x.IsThere() || len(sent) != 1 {
+		t.Errorf("%v, %v, there %v", sent, err, x.IsThere())
+	}
+}
+
+func TestWhatIsMissing(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"_index":"shop","_id":"1","found":false}`:                                                        true,
+		`{"_index":"shop","_id":"1","_version":1,"result":"not_found","_seq_no":3,"_primary_term":1}`:      true,
+		`{"error":{"type":"index_not_found_exception","reason":"no such index [shop]"},"status":404}`:      true,
+		`{"error":"IndexNotFoundException[no such index [shop]]","status":404}`:                            true,
+		`{"error":{"type":"resource_not_found_exception","reason":"Document not found [shop]/[1]"}}`:       true,
+		`{"error":{"type":"resource_not_found_exception","reason":"Missing metadata for snapshot [a:b]"}}`: false,
+		`{"timestamp":"2026-01-01","path":"/shop","status":404,"error":"Not Found"}`:                       false,
+		`{"result":"ok"}`: false,
+		`<html>`:          false,
+		``:                false,
+	} {
+		if a := (&Answer{Status: 404, Body: []byte(body)}); a.IsMissing() != want {
+			t.Errorf("%s: %v", body, !want)
+		}
+		if a := (&Answer{Status: 200, Body: []byte(body)}); a.IsMissing() {
+			t.Errorf("with success: %s", body)
+		}
 	}
 }
 
@@ -208,16 +253,23 @@ func TestAnIndexOfADataStreamHasTheAliasesOfItsStream(t *testing.T) {
 // TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo: else locks by these names wouldn't count, and nobody would notice.
 func TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo(t *testing.T) {
 	const logs, other = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`, `,".ds-c-000001":{"data_stream":"c"}`
-	for status, want := range map[int][2]error{ // of one stream, and of an alias of two
-		400: {&StatusError{}, &StatusError{}}, 403: {nil, ErrForbidden}, 404: {nil, ErrNoIndex}, 405: {nil, ErrNoIndex}, 413: {&StatusError{}, &StatusError{}},
+	missing, refused := `{"error":{"type":"index_not_found_exception"}}`, &StatusError{}
+	for _, c := range []struct {
+		status int
+		body   string
+		want   [2]error // of one stream, and of an alias of two
+	}{
+		{400, "{}", [2]error{refused, refused}}, {403, "{}", [2]error{nil, ErrForbidden}}, {404, missing, [2]error{nil, ErrNoIndex}},
+		{404, "<html>", [2]error{refused, refused}}, {405, "{}", [2]error{nil, ErrNoIndex}}, {413, "{}", [2]error{refused, refused}},
 	} {
 		for i, indices := range []string{logs, logs + other} {
-			cl, _ := newClient(enginetest.Canned{"GET /x": {Status: 200, Body: "{" + indices + "}"},
-				"GET /a/_alias": {Status: status, Body: "{}"}, "GET /a,c/_alias": {Status: status, Body: "{}"}})
+			answer := enginetest.Answer{Status: c.status, Body: c.body}
+			cl, _ := newClient(enginetest.Canned{"GET /x": {Status: 200, Body: "{" + indices + "}"}, "GET /a/_alias": answer,
+				"GET /a,c/_alias": answer})
 			cl.StreamAliases = func() bool { return true }
 			_, err := cl.ResolveIndex(t.Context(), Caller{}, "x")
-			if _, fails := want[i].(*StatusError); fails && (!IsAnswer(err) || errors.Is(err, ErrNoIndex)) || !fails && !errors.Is(err, want[i]) {
-				t.Errorf("%d, of %d streams: %v", status, i+1, err)
+			if _, fails := c.want[i].(*StatusError); fails && (!IsAnswer(err) || errors.Is(err, ErrNoIndex)) || !fails && !errors.Is(err, c.want[i]) {
+				t.Errorf("%+v, of %d streams: %v", answer, i+1, err)
 			}
 		}
 	}
@@ -241,7 +293,7 @@ func TestAnAliasOfManyStreams(t *testing.T) {
 		case slices.Contains(strings.Split(names, ","), name(streams-1)):
 			return enginetest.Response(200, `{"`+name(streams-1)+`":{"aliases":{"all":{"is_write_index":true}}}}`), nil
 		}
-		return enginetest.Response(404, "{}"), nil
+		return enginetest.Response(404, `{"error":{"type":"index_not_found_exception"}}`), nil
 	}}}
 	if got, err := cl.ResolveIndex(t.Context(), Caller{}, "all"); err != nil || got.DataStream != name(streams-1) {
 		t.Errorf("%+v %v", got, err)

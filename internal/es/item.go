@@ -179,13 +179,14 @@ func NoDocument(body []byte) bool {
 		return true
 	}
 	why := gjson.GetBytes(body, "error")
-	switch why.Get("type").String() {
-	case "index_not_found_exception":
-		return true
-	case "resource_not_found_exception":
-		return strings.HasPrefix(why.Get("reason").String(), "Document not found")
-	}
-	return false
+	return saysNoIndex(why) || why.Get("type").String() == "resource_not_found_exception" &&
+		strings.HasPrefix(why.Get("reason").String(), "Document not found")
+}
+
+// saysNoIndex reports whether the error of a 404 is the engine's, that there is no such index. With http.detailed_errors.enabled: false, an
+// engine before Elasticsearch 9 gives its error as a text.
+func saysNoIndex(why gjson.Result) bool {
+	return why.Get("type").Str == "index_not_found_exception" || strings.HasPrefix(why.Str, "IndexNotFoundException[")
 }
 
 // Routing is what the document was written with, or "".

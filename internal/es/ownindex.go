@@ -62,7 +62,7 @@ func (x *OwnIndex) Prepare(ctx context.Context) error {
 			}
 			x.there.Store(true)
 			return nil
-		case a.Status != http.StatusNotFound:
+		case !a.IsMissing():
 			return x.Failure(a)
 		}
 		a, err = x.Ask(ctx, esapi.IndicesCreateRequest{Index: Segment(x.Made), Body: strings.NewReader(x.Settings)}, false)

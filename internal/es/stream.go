@@ -104,7 +104,7 @@ func (c *Client) streamAliases(ctx context.Context, caller Caller, streams []str
 		switch {
 		case err != nil:
 			return nil, err
-		case a.Status == http.StatusNotFound, a.Status == http.StatusMethodNotAllowed:
+		case a.IsMissing(), a.Status == http.StatusMethodNotAllowed:
 			continue
 		case a.Status != http.StatusOK:
 			return nil, a.failure()
