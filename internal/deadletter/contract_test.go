@@ -243,6 +243,35 @@ func TestEveryStoreKeepsTheContract(t *testing.T) {
 	}
 }
 
+// TestAPageIsNoMissingLetter: something in front of the engine answers 404 in its place. Nobody may say that there is no letter, that there
+// are none, or that one is deleted.
+func TestAPageIsNoMissingLetter(t *testing.T) {
+	e := enginetest.New()
+	s := NewIndex(IndexOptions{Upstream: e, Name: "letters"})
+	l := newLetter(1)
+	at := put(t, s, l, Revision{})
+	var sent []string
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		sent = append(sent, r.Method)
+		return enginetest.Response(404, `<html>404 page not found</html>`), nil
+	}
+	_, err := NewIndex(IndexOptions{Upstream: e, Name: "letters"}).Put(t.Context(), newLetter(2), Revision{})
+	if !errors.Is(err, ErrStore) || len(sent) != 1 { // else it may make an index beside the one that is there
+		t.Errorf("put, by a process that hasn't seen the index: %v, %v", sent, err)
+	}
+	_, _, got := s.Get(t.Context(), l.ID)
+	_, listed := s.List(t.Context(), &Query{})
+	for what, err := range map[string]error{"get": got, "list": listed, "delete": s.Delete(t.Context(), l.ID, at)} {
+		if !errors.Is(err, ErrStore) || errors.Is(err, ErrNoLetter) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	e.Before = nil
+	if all := list(t, s, &Query{}); len(all) != 1 {
+		t.Errorf("listed: %v", all)
+	}
+}
+
 func put(t *testing.T, s Store, l *Letter, in Revision) Revision {
 	t.Helper()
 	at, err := s.Put(t.Context(), l, in)

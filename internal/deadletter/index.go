@@ -80,7 +80,7 @@ func (x *Index) prepare(ctx context.Context) error {
 			}
 			x.ready.Store(true)
 			continue
-		case a.Status != http.StatusNotFound:
+		case !a.IsMissing():
 			return failure(a)
 		}
 		body := fmt.Sprintf(settings, x.o.Name, format)
@@ -190,7 +190,7 @@ func (x *Index) Get(ctx context.Context, id string) (*Letter, Revision, error) {
 	switch {
 	case err != nil:
 		return nil, Revision{}, err
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		return nil, Revision{}, ErrNoLetter
 	case a.Status != http.StatusOK:
 		return nil, Revision{}, readFailure(a)
@@ -212,7 +212,7 @@ func (x *Index) List(ctx context.Context, q *Query) ([]*Letter, error) {
 	switch a, err := x.ask(ctx, esapi.IndicesRefreshRequest{Index: []string{x.alias}}, true); {
 	case err != nil:
 		return nil, err
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		return nil, nil
 	case a.Status != http.StatusOK:
 		return nil, readFailure(a)
@@ -261,7 +261,7 @@ func (x *Index) Delete(ctx context.Context, id string, at Revision) error {
 		return err
 	case a.Status == http.StatusConflict:
 		return x.goneOrTaken(ctx, id)
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		return ErrNoLetter
 	case a.Status != http.StatusOK:
 		return failure(a)

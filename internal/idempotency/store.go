@@ -251,7 +251,7 @@ func (c *Claim) Forget(ctx context.Context) error {
 	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
 	req := esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}
 	a, err := c.s.own.AskFor(ctx, c.key.client, req, false)
-	if err == nil && a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+	if err == nil && a.Status != http.StatusOK && !a.IsMissing() {
 		err = c.s.own.Failure(a)
 	}
 	return err
@@ -293,7 +293,7 @@ func (s *Store) read(ctx context.Context, key Key) (*record, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case a.Status == http.StatusNotFound:
+	case a.IsMissing():
 		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
 			s.own.Forget()
 		}

@@ -218,6 +218,25 @@ func TestARequestThatWasNotDoneLeavesNoRecord(t *testing.T) {
 	}
 }
 
+// TestAPageIsNoMissingRecord: the record is there, and something in front of the engine answers 404 in its place.
+func TestAPageIsNoMissingRecord(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	s := newStore(e, &now)
+	c, _, _, _ := s.Begin(t.Context(), key("k", "r"))
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "GET" && r.Method != "DELETE" {
+			return nil, nil
+		}
+		return enginetest.Response(404, `<html>404 page not found</html>`), nil
+	}
+	if err := c.Forget(t.Context()); !errors.Is(err, ErrStore) {
+		t.Errorf("forget: %v", err)
+	}
+	if r, err := s.read(t.Context(), key("k", "r")); !errors.Is(err, ErrStore) {
+		t.Errorf("read: %v %v", r, err)
+	}
+}
+
 // What was left in this process, and not recorded, is unknown at once: nobody is at it.
 func TestWhatWasLeftHereIsUnknown(t *testing.T) {
 	now, e := time.Now(), enginetest.New()
