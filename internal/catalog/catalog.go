@@ -294,6 +294,9 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 		a.until = f.ended.Add(outageAge)
 	default:
 		a.value.Index, a.value.Unknown, a.until = es.Index{Name: name}, outcome.ReasonMetadata, now.Add(refusalAge)
+		if es.IsPage(err) {
+			a.until = now.Add(outageAge)
+		}
 		a.value.Stranger = es.IsStranger(err) && !c.ownAuth
 		if !es.IsStranger(err) { // who can make up any name
 			c.unguardable.Call(name, outcome.ReasonMetadata)

@@ -172,4 +172,9 @@ func TestAPageDoesntSayWhatAnIndexIs(t *testing.T) {
 	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "other", 0); err != nil || ix.Unknown != outcome.ReasonMetadata {
 		t.Errorf("never known: %+v, %v", ix, err)
 	}
+	e.err = nil
+	now = now.Add(outageAge + time.Millisecond)
+	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "other", 0); err != nil || ix.Unknown != "" || !ix.Exists() {
+		t.Errorf("a second after the page: %+v, %v", ix, err)
+	}
 }
