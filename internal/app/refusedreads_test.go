@@ -76,3 +76,25 @@ func TestAPatchIsRefusedAsItsReadIs(t *testing.T) {
 		}
 	}
 }
+
+// TestAPatchByAnAliasOfSeveralIndicesSaysSo: the engine takes no write by such a name. That says nothing of what the client may see.
+func TestAPatchByAnAliasOfSeveralIndicesSaysSo(t *testing.T) {
+	engine := enginetest.Serve(t)
+	const why = "no write index is defined for alias [both]"
+	w := newWorldOn(t, "", Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/both/_update/") {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(rw, `{"error":{"type":"illegal_argument_exception","reason":"`+why+`"},"status":400}`)
+		return true
+	}))
+	for _, index := range []string{"a1", "a2"} {
+		w.ask(engine, "PUT", "/"+index, `{"aliases":{"both":{}}}`)
+	}
+	a := w.ask(w.proxied, "PATCH", "/both/_doc/1", `{"n":2}`, "Content-Type", "application/merge-patch+json")
+	if a.Status != 400 || !strings.Contains(a.Body, why) || strings.Contains(a.Body, "security_exception") || strings.Contains(a.Outcome(), "filtered") {
+		t.Errorf("%d [%s] %s", a.Status, a.Outcome(), a.Body)
+	}
+}

@@ -442,7 +442,7 @@ func TestAnIndexThatTakesNoWritesNowSaysNothingOfTheView(t *testing.T) {
 	for _, c := range []struct {
 		kind   string
 		status int
-	}{{"cluster_block_exception", 403}, {"cluster_block_exception", 503}, {"index_closed_exception", 400}} {
+	}{{"cluster_block_exception", 403}, {"cluster_block_exception", 503}, {"index_closed_exception", 400}, {"illegal_argument_exception", 400}} {
 		refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
 			res := &upstream.Response{Payload: []byte(`{"error":{"type":"` + c.kind + `"}}`)}
 			res.Status = c.status

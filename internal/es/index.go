@@ -203,7 +203,7 @@ func gjsonKey(name string) string {
 // SeesWhole reports whether the caller's view of the index's documents is unfiltered. Under document or field level security the
 // engines refuse _update before they look at anything, because it would write the filtered document back; so a document that
 // isn't there is updated: a 404 says that the update was let through, anything else that it may not have been. Nothing is written
-// in either case. An engine that couldn't say is an error, and so is an index that takes no writes now.
+// in either case. An engine that couldn't say is an error, and so is an index that takes no writes now, or a name that takes none.
 //
 // The engine makes an index that an update doesn't find, and this one may just have been deleted: so the update demands an alias,
 // which is looked at after the security and before the index. For an index's own name that alone is the 404.
@@ -246,9 +246,13 @@ func letThrough(body []byte) bool {
 	return false
 }
 
-// takesNoWrites reports whether the engine refuses a request because the index is blocked or closed. That proves nothing of the caller's
-// view: an engine may look for it before its security does.
+// takesNoWrites reports whether the engine refuses a request because of the index: it is blocked or closed, or the name is an alias of
+// several indices, none of which is the one that writes go to. That proves nothing of the caller's view: an engine may look for it before
+// its security does.
 func takesNoWrites(body []byte) bool {
-	kind := gjson.GetBytes(body, "error.type").String()
-	return kind == "cluster_block_exception" || kind == "index_closed_exception"
+	switch gjson.GetBytes(body, "error.type").String() {
+	case "cluster_block_exception", "index_closed_exception", "illegal_argument_exception":
+		return true
+	}
+	return false
 }
