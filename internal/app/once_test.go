@@ -247,6 +247,37 @@ func TestARequestThatWasNotDoneMayBeRepeated(t *testing.T) {
 	}
 }
 
+// The engine refuses to read the document that a patch is made from: its index is closed, or its client may not read it yet. Nothing was
+// done, and the repeat is carried out.
+func TestAPatchWhoseReadWasRefusedMayBeRepeated(t *testing.T) {
+	for _, status := range []int{400, 401, 403} {
+		engine := enginetest.Serve(t)
+		var refused atomic.Bool
+		w := newWorldOn(t, onceRules, Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || r.URL.Path != "/shop/_doc/1" || !refused.CompareAndSwap(false, true) {
+				return false
+			}
+			rw.WriteHeader(status)
+			return true
+		}))
+		w.ask(engine, "PUT", "/shop/_doc/1", `{"n":5}`)
+		patch := func() answer {
+			return w.ask(w.proxied, "PATCH", "/shop/_doc/1", `[{"op":"increment","path":"/n","value":1}]`, fieldsFor("PATCH", "k")...)
+		}
+		if a := patch(); a.Status != status {
+			t.Errorf("%d: %d %s", status, a.Status, a.Body)
+		}
+		for range 2 {
+			if a := patch(); a.Status != 200 {
+				t.Errorf("%d, repeated: %d %s", status, a.Status, a.Body)
+			}
+		}
+		if n := gjson.Get(w.ask(engine, "GET", "/shop/_doc/1", "").Body, "_source.n").Int(); n != 6 {
+			t.Errorf("%d: n is %d", status, n)
+		}
+	}
+}
+
 // Where records can't be kept nothing is done.
 func TestWithoutARecordNothingIsDone(t *testing.T) {
 	w := newWorld(t, onceRules, Identity{})

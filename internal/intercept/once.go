@@ -180,6 +180,9 @@ func effectOf(a *idempotency.Answer) effect {
 		return nothingDone
 	}
 	if a.Status < http.StatusInternalServerError {
+		if errorType == proxy.TypeAnswer { // the engine has refused a read that the write needs: see unasked
+			return nothingDone
+		}
 		return carriedOut
 	}
 	kind, _, _ := bytes.Cut(wire.Value(a.Fields, "optimist-outcome"), []byte(";"))
