@@ -91,7 +91,8 @@ func (w *Write) recreates() bool { return w.Rule.RecreateMissing || w.Moved }
 // seen is the write's base as its intent knows it.
 func (w *Write) seen() intent.Base {
 	b := &w.Base
-	return intent.Base{Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent, Stored: w.ViewIsStored()}
+	return intent.Base{Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent, Stored: w.ViewIsStored(),
+		Read: b.Kind == session.KindRead, Index: b}
 }
 
 // merger merges as the rule says, and with care where the base is a guess.

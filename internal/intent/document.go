@@ -14,14 +14,22 @@ type Base struct {
 	Absent  bool        // the client saw that there was no document
 	// Stored says that View is the document that the engine holds at Numbers. There the sent document needs no merge.
 	Stored bool
+	Read   bool // the client has read View from the engine
+	// Index knows whether the index was made anew since. Nil: it wasn't.
+	Index interface{ IsVoid() bool }
 }
 
-// is reports whether cur is the base, all of which the client has seen.
+// is reports whether cur is the base, all of which the client has seen. If the index was made anew, another document may have the base's
+// numbers. That is known of the index, or another content than the client has read shows it. Another content than the client has written
+// shows nothing: the client may be shown less.
 func (b *Base) is(cur doc.Revision) bool {
-	if b.Absent {
+	switch {
+	case b.Absent:
 		return absent(cur)
+	case !cur.Known(), cur.Numbers != b.Numbers, !b.Stored, b.Index != nil && b.Index.IsVoid():
+		return false
 	}
-	return cur.Known() && cur.Numbers == b.Numbers && b.Stored
+	return !b.Read || b.View == nil || cur.Source == nil || Equal(b.View, cur.Source, nil)
 }
 
 // Known reports whether the client's change can be told from the base.

@@ -34,8 +34,9 @@ func made(source string) doc.Revision { return doc.Revision{Source: []byte(sourc
 
 // What a whole document becomes, revision by revision.
 func TestADocumentIsReplayedFromItsOwnBase(t *testing.T) {
-	read := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(`{"n":10,"a":1}`), Stored: true}
+	read := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(`{"n":10,"a":1}`), Stored: true, Read: true}
 	view := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, View: []byte(`{"n":10,"a":1}`)}
+	wrote := Base{Numbers: read.Numbers, View: read.View, Stored: true}
 	numbers := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, Stored: true}
 	const sent = `{"n":9,"a":1}`
 	for name, c := range map[string]struct {
@@ -47,6 +48,9 @@ func TestADocumentIsReplayedFromItsOwnBase(t *testing.T) {
 	}{
 		"the base itself":                      {Document{Base: read}, revision(5, `{"n":10,"a":1}`), sent, nil, "sent"},
 		"the base by its numbers alone":        {Document{Base: read}, revision(5, ""), sent, nil, "sent"},
+		"another document under its numbers":   {Document{Base: read}, revision(5, `{"n":7,"b":1}`), `{"n":6,"b":1}`, nil, ""},
+		"the base in another form":             {Document{Base: read}, revision(5, `{"n": 10, "a": 1}`), sent, nil, "sent"},
+		"what it wrote, of which it sees less": {Document{Base: wrote}, revision(5, `{"n":10}`), sent, nil, "sent"},
 		"a newer revision":                     {Document{Base: read}, revision(6, `{"n":7,"a":2}`), `{"n":6,"a":2}`, nil, ""},
 		"a newer one of which only numbers":    {Document{Base: read}, revision(6, ""), "", ErrUnread, ""},
 		"what others in the write have made":   {Document{Base: read}, made(`{"n":7,"a":2}`), `{"n":6,"a":2}`, nil, ""},

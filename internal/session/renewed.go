@@ -39,6 +39,12 @@ func (b *Base) TermBefore() int64 {
 	return c.sh.DocumentOf(c.key, nil, gone).TermAt(c.takenAt)
 }
 
+// IsVoid reports whether the index was forgotten since the base was taken: another document may have the base's numbers now.
+func (b *Base) IsVoid() bool {
+	c := &b.claim
+	return c.store != nil && c.store.Dropped(c.key.Session.Credentials(), c.key.Ref.Index, c.since)
+}
+
 // IndexMissing notes an answer to a read that says that there is no such index. ticket is the read's. The store forgets the index, unless
 // a write was acknowledged since: that write has created the index.
 func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
 
@@ -57,4 +58,61 @@ func TestALostWriteIsAppliedToTheSameDocumentOnceMore(t *testing.T) {
 	w.loseFirst(func(*upstream.Request) { w.put("1", `{"a":1,"b":7}`) })
 	has(t, me.save("1", `{"a":2,"b":1}`), 200, "merged")
 	same(t, w.stored("1"), `{"a":2,"b":7}`)
+}
+
+// remake has the index made anew around optimist, with a document that has the numbers of the old one's first revision. noticed says that
+// optimist has found out.
+func (w *world) remake(body string, noticed bool) {
+	w.t.Helper()
+	w.direct("DELETE", "/shop", "")
+	w.put("1", body)
+	if noticed {
+		w.store.DropIndex(session.Credentials{}, "shop")
+	}
+}
+
+// A write has met a conflict, and the index is made anew before optimist reads the document again. The document then has the numbers that
+// the write's base had, and another content.
+func TestAnotherDocumentWithTheNumbersOfTheBaseIsNotOverwritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		sees    func(me *client)
+		noticed bool
+	}{
+		"of what was read":                  {func(me *client) { me.w.put("1", `{"a":1}`); me.read("1") }, false},
+		"of what was written, and is known": {func(me *client) { me.read("1"); me.save("1", `{"a":1}`) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			me := w.client("me")
+			c.sees(me)
+			w.put("1", `{"a":1,"old":1}`)
+			w.engine.after = func(_ *upstream.Request, res *upstream.Response) error {
+				if res.Status == 409 {
+					w.remake(`{"a":1,"new":1}`, c.noticed)
+				}
+				return nil
+			}
+			has(t, me.save("1", `{"a":2}`), 200, "merged;attempts=2")
+			same(t, w.stored("1"), `{"a":2,"new":1}`)
+		})
+	}
+}
+
+// A write waits for its turn, and the index is made anew meanwhile. The write's numbers would be those of the new document.
+func TestAWriteThatWaitedIsNotGuardedByTheNumbersOfAnotherIndex(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	me, first := w.client("me"), w.client("first")
+	me.read("1")
+	first.read("1")
+	hold, held := w.holdFirst()
+	done := make(chan result, 1)
+	go first.send("POST", "/shop/_doc/1", `{`)
+	<-held
+	go func() { done <- me.save("1", `{"a":2}`) }()
+	w.waiting(1)
+	w.remake(`{"a":1,"new":1}`, true)
+	close(hold)
+	has(t, <-done, 200, "merged;attempts=1")
+	same(t, w.stored("1"), `{"a":2,"new":1}`)
 }

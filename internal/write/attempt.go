@@ -216,14 +216,14 @@ func (a *attempt) releaseMemory(leaders *budget.Account) {
 	}
 }
 
-// start chooses the revision for the first try. A base that the lane has replaced can't be it: the engine would refuse its guard.
+// start chooses the revision for the first try. A base can't be it if the lane has replaced it, or if the index was made anew since.
 func (a *attempt) start(ctx context.Context) {
 	first := a.open[0]
 	switch rev, ok := a.batch.Guess(first.scope()); {
 	case ok && a.s.mayShare(first) && jsontext.Valid(first.Sent):
 		a.cur, a.trail = first.unmarked(rev)
 		a.source = guess
-	case !first.fromBase: // it is a change of the current document
+	case !first.fromBase, slices.ContainsFunc(a.open, func(c *change) bool { return c.Base.IsVoid() }): // the current document is read
 	case a.batch.Superseded(first.revision().Numbers) && a.s.whyNotReplayed(ctx, first) == "":
 		if err := a.fetch(ctx); err == nil {
 			a.source = early
