@@ -116,6 +116,8 @@ type Ack struct {
 	Copy Copy
 	// StoredDiffers says that another document was stored than the sent one.
 	StoredDiffers bool
+	// Written says that the engine has written the stored revision for this write, and hasn't only found it.
+	Written bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
 }

@@ -99,7 +99,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	} else {
 		sh.Unlose(k)
 	}
-	if c.since >= gone && sh.DocumentOf(k, e, gone).KnewNewer(a.Stored.Numbers, 0, c.takenAt) {
+	if c.since >= gone && c.showsAnotherIndex(a, sh.DocumentOf(k, e, gone)) {
 		if gone, renewed = ix.Renew(gone); renewed {
 			c.since = gone
 		}

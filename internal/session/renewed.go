@@ -1,6 +1,7 @@
 package session
 
 import (
+	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/indexstate"
 	"optimist/internal/viewcache"
@@ -12,11 +13,13 @@ import (
 //
 //   - a read returns an older revision than a write had left that was acknowledged before the read was sent (under the same primary term);
 //   - a write leaves an older revision than another write that was acknowledged before this one took its base (likewise);
+//   - a write leaves an older revision than its base, or one of an older primary term than its base or such another write;
 //   - a read returns another document under the same numbers as an earlier read;
 //   - a read that was sent after the last acknowledged write finds no index.
 //
 // A search proves nothing, because it sees the index as it was at its last refresh. A read with other bytes than a client has written
-// proves nothing, either, because the engine may show clients less than the whole document.
+// proves nothing, either, because the engine may show clients less than the whole document. A read of an older primary term proves nothing,
+// either: it may come from a node that is cut off from the others. Such a node acknowledges no write.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
 func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], n doc.Numbers, ticket uint64) {
@@ -24,6 +27,20 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], 
 		sh.Acknowledge(e, n, ticket)
 		ix.Acknowledged(ticket)
 	}
+}
+
+// showsAnotherIndex reports whether the write was acknowledged by another index than the one that the base, or d, is of. d may be nil.
+func (c *claim) showsAnotherIndex(a *Ack, d *viewcache.Document) bool {
+	left := a.Stored.Numbers
+	switch {
+	case d.KnewNewer(left, 0, c.takenAt):
+		return true
+	case !a.Written || !left.Known():
+		return false
+	case (c.reserves() || c.took == choice.TakePast) && (c.Numbers.PrimaryTerm > left.PrimaryTerm || viewcache.Newer(c.Numbers, left)):
+		return true
+	}
+	return d.KnewLaterTerm(left, c.takenAt)
 }
 
 // TermBefore is the primary term under which the engine has acknowledged a write of the document before the base was taken; 0: it isn't

@@ -432,3 +432,46 @@ func (w *renewal) write(t *rapid.T) {
 	}
 	b.Commit(Ack{Stored: rev(w.n, counted(after)), Sent: []byte(body), AnswerNumbers: told})
 }
+
+// The engine acknowledges a write with an older revision than one that was there before the write: the index is another one. What is only
+// found, by a read or by a write that changes nothing, may come from a node that is cut off.
+func TestAWriteThatLeavesAnOlderRevisionIsOfAnotherIndex(t *testing.T) {
+	at := func(seqNo, term int64) doc.Numbers { return doc.Numbers{SeqNo: seqNo, PrimaryTerm: term} }
+	for name, c := range map[string]struct {
+		base, acked, left doc.Numbers // acked: of a write of another client before; zero: there was none
+		found             bool        // the engine has only found the revision
+		dropped           bool
+	}{
+		"than its base":                         {base: at(5, 1), left: at(2, 1), dropped: true},
+		"than its base, and is only found":      {base: at(5, 1), left: at(2, 1), found: true},
+		"of an older term than its base":        {base: at(5, 2), left: at(9, 1), dropped: true},
+		"of an older term, and is only found":   {base: at(5, 2), left: at(9, 1), found: true},
+		"of an older term than another write":   {base: at(1, 1), acked: at(5, 2), left: at(9, 1), dropped: true},
+		"of an older term, found, as another":   {base: at(1, 1), acked: at(5, 2), left: at(9, 1), found: true},
+		"a newer one than its base":             {base: at(5, 1), left: at(6, 1)},
+		"of a newer term than its base":         {base: at(5, 1), left: at(2, 2)},
+		"an unknown one":                        {base: at(5, 1)},
+		"a newer one than another write's, too": {base: at(6, 2), acked: at(6, 2), left: at(7, 2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var renewed int
+			s, _ := newTest(t, func(o *Options) { o.Renewed = func(Credentials, string) { renewed++ } })
+			if c.acked.Known() {
+				b := take(t, s, two, `{"a":0}`)
+				b.Commit(Ack{Stored: doc.Revision{Numbers: c.acked}, Sent: []byte(`{"a":0}`), Written: true})
+			}
+			read := doc.Revision{Numbers: c.base, Source: []byte(`{"a":1}`)}
+			s.ReadWithTicket(one, ref, read, s.Epoch(), s.Ticket())
+			s.ReadWithTicket(pool, ref, read, s.Epoch(), s.Ticket())
+			b := take(t, s, one, `{"a":2}`)
+			b.Commit(Ack{Stored: doc.Revision{Numbers: c.left, Source: []byte(`{"a":2}`)}, Sent: []byte(`{"a":2}`), Written: !c.found})
+			wantKnown(t, s, pool, !c.dropped)
+			if c.dropped != (renewed == 1) {
+				t.Errorf("told %d times", renewed)
+			}
+			if c.dropped {
+				wantKnown(t, s, one, true) // it has written in the new index
+			}
+		})
+	}
+}

@@ -19,6 +19,12 @@ func (d *Document) KnewNewer(n doc.Numbers, ticket, order uint64) bool {
 	return d != nil && Newer(d.acked.numbers, n) && (ticket > d.acked.ticket || order >= d.acked.order)
 }
 
+// KnewLaterTerm reports whether a write was already acknowledged under a later primary term than that of n when a write took its base, at
+// that place in the shard's order. d may be nil.
+func (d *Document) KnewLaterTerm(n doc.Numbers, order uint64) bool {
+	return d != nil && n.Known() && d.acked.numbers.PrimaryTerm > n.PrimaryTerm && order >= d.acked.order
+}
+
 // Acknowledge notes that a write of the entry's document was acknowledged, and left the revision of n. ticket is that of the newest read
 // at that moment.
 func (m *Memory) Acknowledge(e *Entry, n doc.Numbers, ticket uint64) {

@@ -50,7 +50,7 @@ func (c *change) settle(e ending) {
 		}
 	}
 	c.Base.Commit(session.Ack{Stored: e.stored, Sent: c.withMarks(c.inHand()), AnswerNumbers: n, Copy: c.copyOf(t),
-		StoredDiffers: !e.same, Created: e.created})
+		StoredDiffers: !e.same, Written: !e.noop && c.Part == nil, Created: e.created})
 	if !n.Known() {
 		return
 	}
