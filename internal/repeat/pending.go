@@ -18,6 +18,8 @@ type Pending struct {
 	writes []PendingWrite // the writes with a reserved base, in the order in which they got it
 	queue  []*Attempt     // the writes that wait for a base, in the order in which they came
 	done   chan struct{}  // closed when the next of writes ends; nil: nobody waits for that
+
+	newestRead, newestWrite uint64 // the places of what the session has read and written last while writes were under way
 }
 
 // PendingWrite is a write whose base is reserved.
@@ -55,6 +57,19 @@ func (f *Pending) Guards() (ns []doc.Numbers) {
 		}
 	}
 	return ns
+}
+
+// Saw notes the places of what the session has read and written last. What else is known of that may be forgotten while writes are under
+// way.
+func (f *Pending) Saw(read, write uint64) {
+	if f != nil {
+		f.newestRead, f.newestWrite = max(f.newestRead, read), max(f.newestWrite, write)
+	}
+}
+
+// SawSince reports whether the session has both read and written after that place in the order, while writes were under way.
+func (f *Pending) SawSince(order uint64) bool {
+	return f != nil && min(f.newestRead, f.newestWrite) > order
 }
 
 // OthersWait reports whether another write than a is the first that waits for a base.
@@ -143,6 +158,7 @@ func (fs *PendingTable[K]) rest(k K, f *Pending) {
 		return
 	}
 	delete(fs.of, k)
+	f.newestRead, f.newestWrite = 0, 0
 	if len(fs.idle) < maxIdle {
 		fs.idle = append(fs.idle, f)
 	}

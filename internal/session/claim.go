@@ -39,6 +39,7 @@ type claim struct {
 	blind      bool            // the session knew nothing of the document: if the write overwrites the document, its client is a blind writer
 	series     *Series         // the write's series, which learns what it leaves; nil: the write is in none
 	pending    *repeat.Pending // the document's writes in flight, if this write is one of them; else nil
+	givenUp    bool            // the session is named, and its client has read and written since the write came: see saw
 	attempt    *repeat.Attempt // nil: nobody looks for repeats of it
 	first      *repeat.Attempt // the acknowledged write that this one repeats, if its client is known to have given it up; else nil
 	// outcomeUnknown says that the outcome of this write, or of its first try, is unknown. (Doubt says so of an earlier write with this base.)

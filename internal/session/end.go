@@ -69,12 +69,12 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 
 // saw makes v, the view that the write has left, the session's view, and returns it. The exception is a client of a named session that had
 // given the write up before the answer came: its session keeps the view that it has. A client counts as such a one if it has read and
-// written since the write came, or has written a newer revision. If the write was under way for longer than views are kept, optimist may
-// have forgotten that, and takes it for such a client, too.
+// written since the write came, or has written a newer revision. The first is known even if the session's entry was evicted meanwhile. If
+// the write was under way for longer than views are kept, optimist may have forgotten that, and takes it for such a client, too.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	wroteNewer := e.View.Set && viewcache.Newer(e.View.Numbers, v.Numbers)
 	forgotten := v.At-c.came >= int64(c.store.o.MaxAge)
-	if e.Key.Session.IsNamed() && (wroteNewer || forgotten || min(e.NewestRead, e.NewestView) > c.arrived) {
+	if e.Key.Session.IsNamed() && (wroteNewer || forgotten || c.givenUp) {
 		sh.emptied(e, false)
 		return v
 	}

@@ -6,8 +6,12 @@ import (
 	"optimist/internal/viewcache"
 )
 
-// note notes for the next process which revisions the clients of the entry's session may write from.
+// note notes two things: with a named session's writes in flight, what the session has seen meanwhile; and for the next process, which
+// revisions the clients of the entry's session may write from.
 func (sh *shard) note(e *viewcache.Entry) {
+	if e.Key.Session.IsNamed() {
+		sh.pending.Of(e.Key).Saw(e.NewestRead, e.NewestView)
+	}
 	if sh.notes == nil || e.Key.Session.IsImplicit() {
 		return
 	}

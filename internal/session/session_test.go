@@ -328,9 +328,9 @@ func TestALateAnswerLeavesANamedSessionWhatItHasInHand(t *testing.T) {
 }
 
 // newGivenUp is a store whose named client has given the write late up, has read again, and has written {"l":[9,2]}, which left revision 8.
-func newGivenUp(t *testing.T) (s *Store, late Base) {
+func newGivenUp(t *testing.T, with ...func(*Options)) (s *Store, late Base) {
 	t.Helper()
-	s, _ = newTest(t)
+	s, _ = newTest(t, with...)
 	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
 	late = take(t, s, one, `{"l":[1]}`)
 	s.Read(one, ref, rev(7, `{"l":[9]}`), s.Epoch())
@@ -347,6 +347,33 @@ func TestAWriteThatItsClientGaveUpIsNoViewThoughItIsTheNewest(t *testing.T) {
 	if want(t, b, KindView, 8); string(b.View) != `{"l":[9,2]}` {
 		t.Errorf("from %s", b.View)
 	}
+}
+
+// Meanwhile the memory was full, and what the session has in hand had to be forgotten, once or twice. What it had sent by the late write is no
+// view all the same.
+func TestAWriteThatItsClientGaveUpIsNoViewAfterAnEviction(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s, late := newGivenUp(t, func(o *Options) { o.Memory = 64 << 10 })
+		crowd(s, one)
+		if again {
+			s.Read(one, ref, rev(8, `{"l":[9,2]}`), s.Epoch())
+			crowd(s, one)
+		}
+		late.Commit(Ack{Stored: rev(9, `{"l":[9,2,1]}`), Sent: []byte(`{"l":[1]}`), AnswerNumbers: num(5), StoredDiffers: true})
+		b := take(t, s, one, `{"l":[9,2,3]}`)
+		wantLost(t, b, ReasonEvicted)
+		b.Release()
+	}
+}
+
+// Without that, an eviction while a write is out takes nothing from the session: it has in hand what it has sent.
+func TestAWriteIsAViewAfterAnEviction(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Memory = 64 << 10 })
+	s.Read(one, ref, rev(5, `{"l":[]}`), s.Epoch())
+	b := take(t, s, one, `{"l":[1]}`)
+	crowd(s, one)
+	b.Commit(Ack{Stored: rev(6, `{"l":[1]}`), Sent: []byte(`{"l":[1]}`)})
+	want(t, take(t, s, one, `{"l":[1,2]}`), KindView, 6)
 }
 
 // The write that was given up comes to the engine after the client has found no document, and has deleted it to be sure. The client's next

@@ -45,6 +45,7 @@ func (sh *shard) endPending(c *claim) *repeat.Attempt {
 	if c.pending == nil {
 		return nil
 	}
+	c.givenUp = c.pending.SawSince(c.arrived)
 	return sh.pending.End(c.pending, c.key, c.departure())
 }
 
