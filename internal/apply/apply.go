@@ -67,6 +67,13 @@ func (w *Write) New(sent []byte) intent.Intent {
 	return w.Transforming(&w.document)
 }
 
+// Delete is what a client wants that deletes the document. There is nothing to merge, whatever the client has seen of it.
+func (w *Write) Delete() *intent.Delete {
+	b := w.seen()
+	b.Stored = true
+	return &intent.Delete{Base: b, Stale: !w.Rule.FailStaleDelete}
+}
+
 // Partial is the intent of a client that sends a part. made is the document that the client has seen, with the part in it; nil: not
 // known.
 func (w *Write) Partial(made []byte) *intent.Partial {

@@ -102,7 +102,7 @@ func (d *Document) Repeatable(_ *Draft, cur doc.Revision) bool {
 
 // Delete is a document that shall not be there.
 type Delete struct {
-	Base doc.Numbers
+	Base Base
 	// Stale says that the document goes though others changed it since; otherwise that is an error.
 	Stale bool
 }
@@ -112,7 +112,7 @@ func (d *Delete) Next(cur doc.Revision) (Draft, error) {
 	switch {
 	case absent(cur):
 		return Draft{}, ErrGone
-	case cur.Numbers == d.Base:
+	case d.Base.is(cur):
 		return Draft{Delete: true, AsSent: true}, nil
 	case !d.Stale:
 		return Draft{}, ErrUnmergeable

@@ -131,7 +131,8 @@ func TestOnlyAChangeOfWhatOthersLeftMayBeRepeated(t *testing.T) {
 }
 
 func TestADeleteTakesTheRevisionThatItsClientSaw(t *testing.T) {
-	at := doc.Numbers{SeqNo: 5, PrimaryTerm: 1}
+	at := Base{Numbers: doc.Numbers{SeqNo: 5, PrimaryTerm: 1}, Stored: true}
+	read := Base{Numbers: at.Numbers, View: []byte(`{"a":1}`), Stored: true, Read: true}
 	for name, c := range map[string]struct {
 		d     Delete
 		cur   doc.Revision
@@ -139,6 +140,7 @@ func TestADeleteTakesTheRevisionThatItsClientSaw(t *testing.T) {
 		stale bool
 	}{
 		"as it was":                    {Delete{Base: at}, revision(5, ""), nil, false},
+		"another under its numbers":    {Delete{Base: read}, revision(5, `{"b":1}`), ErrUnmergeable, false},
 		"changed":                      {Delete{Base: at}, revision(6, `{}`), ErrUnmergeable, false},
 		"changed, and goes though":     {Delete{Base: at, Stale: true}, revision(6, `{}`), nil, true},
 		"gone":                         {Delete{Base: at}, doc.Revision{}, ErrGone, false},
@@ -221,7 +223,7 @@ func TestATransformIsAppliedToWhatWouldBeWritten(t *testing.T) {
 		"a test that fails":                    {document, upper{fail: &edit.TestError{}}, revision(5, `{"a":1}`), "", &ApplyError{}, ""},
 		"a patch whose work it takes back":     {&Patch{Edit: MergePatch(`{"t":2}`), Source: fixed{}}, upper{}, revision(5, `{"t":1}`), `{"t":1}`, nil, "unchanged"},
 		"a patch of what can't be looked into": {&Patch{Edit: MergePatch(`{"t":2}`), Source: fixed{}}, upper{fail: broken}, revision(5, `{"t":1}`), "", &ApplyError{}, ""},
-		"nothing of a delete":                  {&Delete{Base: base.Numbers}, upper{}, revision(5, `{}`), "", nil, "sent"},
+		"nothing of a delete":                  {&Delete{Base: base}, upper{}, revision(5, `{"a":1}`), "", nil, "sent"},
 	} {
 		d, err := (&Transformed{Intent: c.in, Rule: "r", Transformer: c.t, Source: fixed{}}).Next(c.cur)
 		flags := ""

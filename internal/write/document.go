@@ -9,7 +9,6 @@ import (
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/gate"
-	"optimist/internal/intent"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
 	"optimist/internal/session"
@@ -44,7 +43,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	c.unmark()
 	c.fromBase = true
 	if c.Op.Kind == api.Delete {
-		c.intent = &intent.Delete{Base: c.Base.Numbers, Stale: !c.Rule.FailStaleDelete}
+		c.intent = c.intents.Delete()
 	} else {
 		c.intent, c.shareable = c.intents.Document(c.guard), c.isShareable()
 	}
