@@ -46,8 +46,10 @@ func TestADocumentIsReplayedFromItsOwnBase(t *testing.T) {
 		error error
 		flags string // which of AsSent, Unchanged the draft has
 	}{
-		"the base itself":                      {Document{Base: read}, revision(5, `{"n":10,"a":1}`), sent, nil, "sent"},
-		"the base by its numbers alone":        {Document{Base: read}, revision(5, ""), sent, nil, "sent"},
+		"the base itself":               {Document{Base: read}, revision(5, `{"n":10,"a":1}`), sent, nil, "sent"},
+		"the base by its numbers alone": {Document{Base: read}, revision(5, ""), sent, nil, "sent"},
+		"what it has read, of which only numbers are known": {
+			Document{Base: Base{Numbers: read.Numbers, Stored: true, Read: true}}, revision(5, `{"n":10,"a":1}`), sent, nil, "sent"},
 		"another document under its numbers":   {Document{Base: read}, revision(5, `{"n":7,"b":1}`), `{"n":6,"b":1}`, nil, ""},
 		"the base in another form":             {Document{Base: read}, revision(5, `{"n": 10, "a": 1}`), sent, nil, "sent"},
 		"what it wrote, of which it sees less": {Document{Base: wrote}, revision(5, `{"n":10}`), sent, nil, "sent"},

@@ -2,8 +2,10 @@ package write
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"optimist/internal/base"
 	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
@@ -125,4 +127,51 @@ func TestAWriteThatWaitedIsNotGuardedByTheNumbersOfAnotherIndex(t *testing.T) {
 		has(t, <-done, c.status, c.outcome)
 		same(t, w.stored("1"), c.stored)
 	}
+}
+
+// Clients have read a document, and its index was made anew around optimist. The first write that is acknowledged there leaves an older
+// revision than it was made from. So what another client has read is no base any more, though a document has its numbers again.
+func TestTheFirstWriteInAnIndexThatWasMadeAnewShowsThat(t *testing.T) {
+	for _, c := range []struct{ method, target, body string }{
+		{"PUT", "/shop/_doc/1", `{"a":2}`},
+		{"POST", "/shop/_update/1", `{"doc":{"a":2}}`},
+	} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {lost: reject}}\n")
+		w.put("1", `{"a":0}`)
+		w.put("1", `{"a":0}`)
+		w.put("1", `{"a":1}`)
+		me, other := w.client("me"), w.client("other")
+		me.read("1")
+		other.read("1")
+		w.remake(`{"a":1,"new":1}`, false)
+		has(t, me.send(c.method, c.target, c.body), 200, "merged")
+		w.put("1", `{"a":3,"new":1}`)
+		if r := other.save("1", `{"a":4}`); !errors.Is(r.err, base.ErrLost) {
+			t.Errorf("%s: %v", c.method, r)
+		}
+		same(t, w.stored("1"), `{"a":3,"new":1}`)
+	}
+}
+
+// What a change is found in already may be read from a node that is cut off: nothing was written, and the index is the same.
+func TestAChangeThatIsFoundInAnOlderRevisionShowsNoOtherIndex(t *testing.T) {
+	w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, base: {lost: reject}}\n")
+	w.put("1", `{"a":2}`)
+	_, old := w.direct("GET", "/shop/_doc/1", "")
+	w.put("1", `{"a":1}`)
+	me, other := w.client("me"), w.client("other")
+	me.read("1")
+	other.read("1")
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		switch {
+		case r.Method == "PUT":
+			return answering(409, `{"error":{"type":"version_conflict_engine_exception"},"status":409}`), nil
+		case r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/1"):
+			return answering(200, old), nil
+		}
+		return nil, nil
+	}
+	has(t, me.save("1", `{"a":2}`), 200, "merged")
+	w.engine.before = nil
+	has(t, other.save("1", `{"a":4}`), 200, "guarded")
 }

@@ -49,8 +49,9 @@ func (c *change) settle(e ending) {
 			}
 		}
 	}
+	written := !e.noop && (c.Part == nil || e.stored.Numbers != e.current) // the engine itself may find that a part changes nothing
 	c.Base.Commit(session.Ack{Stored: e.stored, Sent: c.withMarks(c.inHand()), AnswerNumbers: n, Copy: c.copyOf(t),
-		StoredDiffers: !e.same, Written: !e.noop && c.Part == nil, Created: e.created})
+		StoredDiffers: !e.same, Written: written, Created: e.created})
 	if !n.Known() {
 		return
 	}
