@@ -475,3 +475,19 @@ func TestAWriteThatLeavesAnOlderRevisionIsOfAnotherIndex(t *testing.T) {
 		})
 	}
 }
+
+// The shard's primary changes while a write is under way. Its answer, of the earlier term, may come after one of the later term.
+func TestALateAnswerOfAnEarlierTermShowsNoOtherIndex(t *testing.T) {
+	s, _ := newTest(t)
+	acked := func(b Base, seqNo, term int64) {
+		rev := doc.Revision{Numbers: doc.Numbers{SeqNo: seqNo, PrimaryTerm: term}}
+		b.Commit(Ack{Stored: rev, Sent: []byte(`{"a":2}`), Written: true})
+	}
+	for _, sess := range []Session{one, two, pool} {
+		s.Read(sess, ref, rev(1, `{"a":1}`), s.Epoch())
+	}
+	late := take(t, s, one, `{"a":2}`)
+	acked(take(t, s, two, `{"a":3}`), 3, 2)
+	acked(late, 2, 1)
+	wantKnown(t, s, pool, true)
+}
