@@ -3,6 +3,7 @@ package inference
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 
 	"optimist/rewrite/merge"
@@ -26,8 +27,10 @@ type Tally struct {
 	Silent   int // of those, the ones whose answer didn't say ambiguous
 	Doubts   int // right ones whose answer said ambiguous
 	Ranked   int // choices among several reads
+	Lasting  int // lost or invented changes that show in the document at the end: a later write may make good what an earlier one did
 	Errors   []error
 
+	ideal []byte // the document that the right bases make; nil: there is none
 	units map[string]float64
 	sent  func(view, sent []byte) // is called for each change that is acknowledged; nil: nobody looks
 }
@@ -42,6 +45,7 @@ func (t *Tally) Add(o *Tally) {
 	t.Silent += o.Silent
 	t.Doubts += o.Doubts
 	t.Ranked += o.Ranked
+	t.Lasting += o.Lasting
 	t.Errors = append(t.Errors, o.Errors...)
 }
 
@@ -61,21 +65,16 @@ func (t *Tally) judge(v *verdict) {
 		if t.sent != nil {
 			t.sent(v.truth.view, v.truth.sent)
 		}
-		want = v.truth.sent // where there is no document yet
-		if v.before != nil && !v.truth.whole {
-			r, err := v.merger.Merge(v.truth.view, v.truth.sent, v.before)
-			if err != nil {
-				t.Errors = append(t.Errors, err)
-				return
-			}
-			want = r.Doc
+		var err, idealErr error
+		want, err = v.on(v.before)
+		t.ideal, idealErr = v.on(t.ideal)
+		if err = errors.Join(err, idealErr); err != nil {
+			t.Errors = append(t.Errors, err)
+			return
 		}
 	}
 	v.truth.applied = true
-	c := comparison{units: t.units}
-	if !bytes.Equal(want, v.after) {
-		c.value("", decode(want), decode(v.after), decode(v.before))
-	}
+	c := t.compare(want, v.after, v.before)
 	lost, invented := c.sum()
 	t.Lost += lost
 	t.Invented += invented
@@ -88,6 +87,31 @@ func (t *Tally) judge(v *verdict) {
 	case v.ambiguous:
 		t.Doubts++
 	}
+}
+
+// on makes of a document what the client of the write has made of its base.
+func (v *verdict) on(document []byte) ([]byte, error) {
+	if document == nil || v.truth.whole {
+		return v.truth.sent, nil
+	}
+	r, err := v.merger.Merge(v.truth.view, v.truth.sent, document)
+	return r.Doc, err
+}
+
+// end compares the document at the end with the one that the right bases make of the first.
+func (t *Tally) end(document []byte) {
+	c := t.compare(t.ideal, document, nil)
+	lost, invented := c.sum()
+	t.Lasting = lost + invented
+}
+
+// compare compares the document that should be there with the one that is; before is the one that was there before.
+func (t *Tally) compare(want, got, before []byte) comparison {
+	c := comparison{units: t.units}
+	if !bytes.Equal(want, got) {
+		c.value("", decode(want), decode(got), decode(before))
+	}
+	return c
 }
 
 func decode(data []byte) any {

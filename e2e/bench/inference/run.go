@@ -95,6 +95,7 @@ func Run(c Config) (*Tally, error) {
 		return nil, err
 	}
 	x.w.run()
+	x.tally.end(x.engine.Source)
 	return x.tally, nil
 }
 
@@ -118,6 +119,7 @@ func begin(c *Config) (*proxy, error) {
 		x.row.doc, x.engine.Revision = x.engine.Source, doc.Revision{}
 		w.now += time.Hour // nobody has anything in hand from before the start
 	}
+	x.tally.ideal = x.engine.Source
 	for i := range c.Workers {
 		wk := &worker{Config: c, shape: s, change: change{world: w, worker: i}, proxy: x}
 		w.start(wk.run)

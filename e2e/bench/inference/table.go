@@ -127,7 +127,7 @@ type Options struct {
 // Table makes the experiments and prints a row for each shape under each condition, and their sums.
 func Table(out io.Writer, o Options) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "condition\tshape\tchanges\tlost\tinvented\trefused\twrong\tof these silent\tright, said ambiguous\t")
+	fmt.Fprintln(t, "condition\tshape\tchanges\tlost\tinvented\tin the end\trefused\twrong\tof these silent\tright, said ambiguous\t")
 	shapes := Shapes()
 	if len(o.Shapes) > 0 {
 		shapes = append(shapes, VagueShapes()...)
@@ -182,7 +182,7 @@ func (o *Options) run(c Condition, shape string) (*Tally, error) {
 
 func row(out io.Writer, condition, shape string, t *Tally) {
 	fmt.Fprintf(out, "%s\t%s", condition, shape)
-	for _, n := range []int{t.Changes, t.Lost, t.Invented, t.Refused, t.Wrong, t.Silent, t.Doubts} {
+	for _, n := range []int{t.Changes, t.Lost, t.Invented, t.Lasting, t.Refused, t.Wrong, t.Silent, t.Doubts} {
 		fmt.Fprintf(out, "\t%d", n)
 	}
 	fmt.Fprintln(out, "\t")
