@@ -171,7 +171,7 @@ func (s *Store) Wrote(c Credentials, index string) {
 
 // Dropped reports whether the store has forgotten the index since the epoch at.
 func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
-	return at < s.find(index, c, s.clock()).Gone()
+	return at < s.Epoch() && at < s.find(index, c, s.clock()).Gone() // the first is mostly false, and cheap
 }
 
 // index returns the state of the index of that name, for clients with those credentials. The engine must have the index.
