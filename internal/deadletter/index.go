@@ -134,7 +134,7 @@ func (x *Index) onIndex(ctx context.Context, do func() (es.Answer, error)) (a es
 			return a, err
 		}
 		a, err = do()
-		if err != nil || a.Status != http.StatusNotFound || kindOf(a.Body) != "index_not_found_exception" {
+		if err != nil || !a.IsNoIndex() {
 			return a, err
 		}
 		x.ready.Store(false)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
 
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
@@ -41,6 +42,11 @@ func (a *Answer) IsMissing() bool {
 	}
 	it := ParseItem(a.Body)
 	return string(it.Result) == "not_found" || NoDocument(a.Body)
+}
+
+// IsNoIndex reports whether the engine says that there is no index. A gateway's 404 doesn't say so.
+func (a *Answer) IsNoIndex() bool {
+	return a.Status == http.StatusNotFound && saysNoIndex(gjson.GetBytes(a.Body, "error"))
 }
 
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the

@@ -211,13 +211,11 @@ func IsStranger(err error) bool {
 // failure is the answer as an error.
 func (a *Answer) failure() error {
 	err := &StatusError{a.Status, a.Body, a.Challenge}
-	switch a.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	switch {
+	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden:
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
-	case http.StatusNotFound:
-		if saysNoIndex(gjson.GetBytes(a.Body, "error")) {
-			return fmt.Errorf("%w: %w", ErrNoIndex, err)
-		}
+	case a.IsNoIndex():
+		return fmt.Errorf("%w: %w", ErrNoIndex, err)
 	}
 	return err
 }

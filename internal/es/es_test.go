@@ -146,7 +146,11 @@ func TestWhatIsMissing(t *testing.T) {
 		if a := (&Answer{Status: 404, Body: []byte(body)}); a.IsMissing() != want {
 			t.Errorf("%s: %v", body, !want)
 		}
-		if a := (&Answer{Status: 200, Body: []byte(body)}); a.IsMissing() {
+		noIndex := strings.Contains(body, "no such index")
+		if a := (&Answer{Status: 404, Body: []byte(body)}); a.IsNoIndex() != noIndex {
+			t.Errorf("%s: no index: %v", body, !noIndex)
+		}
+		if a := (&Answer{Status: 200, Body: []byte(body)}); a.IsMissing() || a.IsNoIndex() {
 			t.Errorf("with success: %s", body)
 		}
 	}
@@ -415,7 +419,7 @@ func TestOnlyAMissingDocumentShowsAWholeView(t *testing.T) {
 	if !sent || e.last.Repeatable {
 		t.Errorf("the probe is asked as the client: %+v", e.last)
 	}
-	for status, busy := range map[int]bool{400: false, 403: false, 500: false, 429: true, 503: true} { // OpenSearch 3.4's security: 500
+	for status, busy := range map[int]bool{400: false, 403: false, 404: false, 500: false, 429: true, 503: true} { // OpenSearch 3.4's security: 500
 		refusing := doerFunc(func(*upstream.Request) (*upstream.Response, error) {
 			res := &upstream.Response{Payload: []byte(`{"error":{"type":"security_exception"}}`)}
 			res.Status = status

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -294,7 +293,7 @@ func (s *Store) read(ctx context.Context, key Key) (*record, error) {
 	case err != nil:
 		return nil, err
 	case a.IsMissing():
-		if gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+		if a.IsNoIndex() {
 			s.own.Forget()
 		}
 		return nil, nil

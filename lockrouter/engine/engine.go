@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/es"
 	"optimist/lockrouter"
@@ -136,7 +135,7 @@ func jsonBody(v any) io.Reader {
 // failure is an answer that isn't the one that was asked for. An engine that refuses a request (4xx) has done nothing. A server before it
 // that answers 408 may have sent the request on.
 func (s *Store) failure(a es.Answer) error {
-	if a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception" {
+	if a.IsNoIndex() {
 		return lockrouter.NotDone(errNoIndex)
 	}
 	err := fmt.Errorf("%w: %s", lockrouter.ErrStore, s.failed.Note(s.o.Index, a))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"optimist/internal/enginetest"
+	"optimist/internal/es"
 	"optimist/internal/upstream"
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
@@ -183,6 +184,22 @@ func TestListsAreInPages(t *testing.T) {
 	}
 	if len(found) != 5 {
 		t.Error(found)
+	}
+}
+
+// TestAnEngineMayTellErrorsAsTexts: with http.detailed_errors.enabled: false, it does.
+func TestAnEngineMayTellErrorsAsTexts(t *testing.T) {
+	n := newNode()
+	s := New(Options{Upstream: n, Index: "locks"})
+	n.Before = func(context.Context, *upstream.Request) (*upstream.Response, error) {
+		return enginetest.Response(404, `{"error":"IndexNotFoundException[no such index [locks]]","status":404}`), nil
+	}
+	if items, err := s.mget(t.Context(), []string{"a", "b"}); err != nil || len(items) != 2 || items[0].Exists() {
+		t.Errorf("reading: %v %v", items, err)
+	}
+	told := es.Answer{Status: 404, Body: []byte(`{"error":"IndexNotFoundException[no such index [locks]]","status":404}`)}
+	if err := s.failure(told); !errors.Is(err, errNoIndex) {
+		t.Errorf("writing: %v", err)
 	}
 }
 

@@ -179,7 +179,7 @@ func (s *Store) mget(ctx context.Context, ids []string) ([]gjson.Result, error) 
 	switch {
 	case err != nil:
 		return nil, err
-	case a.Status == http.StatusNotFound && gjson.GetBytes(a.Body, "error.type").Str == "index_not_found_exception":
+	case a.IsNoIndex():
 		return make([]gjson.Result, len(ids)), nil
 	case a.Status != http.StatusOK:
 		return nil, s.failure(a)
