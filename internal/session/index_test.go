@@ -399,21 +399,26 @@ func TestASuspicionLeavesTheBasesThatItDoesNotConcern(t *testing.T) {
 	}
 }
 
-// Everybody can ask for an index that isn't there.
+// Everybody can ask for an index that isn't there. Two clients may share a cell of package indexstate by chance. Then one of them counts as
+// having seen what the other has. That they share one in two stores is no chance.
 func TestWhoHasNeverSeenAnIndexCanNotMissIt(t *testing.T) {
-	s, _ := newTest(t)
-	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	other := identity.Inferred(Credentials{9}, netip.Addr{})
-	s.IndexMissing(other.Credentials(), ref.Index, s.Ticket())
-	for i := range 2 * indexstate.MaxIndices {
-		none := doc.Ref{Index: fmt.Sprint("none-", i), ID: "1"}
-		s.IndexMissing(other.Credentials(), none.Index, s.Ticket())
-		s.ReadWithTicket(other, none, doc.Revision{}, s.Epoch(), s.Ticket())
+	var b Base
+	for try := 0; try == 0 || try == 1 && b.Kind == KindLost; try++ {
+		s, _ := newTest(t)
+		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		s.IndexMissing(other.Credentials(), ref.Index, s.Ticket())
+		for i := range 2 * indexstate.MaxIndices {
+			none := doc.Ref{Index: fmt.Sprint("none-", i), ID: "1"}
+			s.IndexMissing(other.Credentials(), none.Index, s.Ticket())
+			s.ReadWithTicket(other, none, doc.Revision{}, s.Epoch(), s.Ticket())
+		}
+		b = take(t, s, pool, `{"a":2}`)
+		if n := s.indices.Len(); n != 1 {
+			t.Errorf("names that no index has take the room of %d", n)
+		}
 	}
-	want(t, take(t, s, pool, `{"a":2}`), KindRead, 5)
-	if n := s.indices.Len(); n != 1 {
-		t.Errorf("names that no index has take the room of %d", n)
-	}
+	want(t, b, KindRead, 5)
 }
 
 // A blind writer's write goes without the view of its document. That is older then: from there, the change would count twice once the

@@ -214,6 +214,19 @@ func TestAReadThatWasUnderWayIsNoOthers(t *testing.T) {
 	audit(t, s)
 }
 
+// The index is made anew twice, and the document has the same numbers each time. A client's two reads are under way meanwhile. The answer to
+// the first one shows the first new index. So the answer to the second one, with other bytes, is of the second one, and what the client has
+// in hand is no longer what it read before.
+func TestAReadThatWasUnderWayIsOfAThirdIndex(t *testing.T) {
+	s, _ := newTest(t)
+	s.ReadWithTicket(one, ref, rev(2, `{"a":1}`), s.Epoch(), s.Ticket())
+	before, first, second := s.Epoch(), s.Ticket(), s.Ticket()
+	s.ReadWithTicket(one, ref, rev(2, `{"b":1}`), before, first)
+	wantKnown(t, s, one, true)
+	s.ReadWithTicket(one, ref, rev(2, `{"c":1}`), before, second)
+	wantKnown(t, s, one, false)
+}
+
 func TestAnAnswerOfAnOlderRevisionThanWasAcknowledgedIsOfAnotherIndex(t *testing.T) {
 	for name, before := range map[string]bool{"began after the other's answer": false, "began before it": true} {
 		t.Run(name, func(t *testing.T) {
