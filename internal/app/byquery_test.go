@@ -282,19 +282,25 @@ func TestOnesOwnChangeByQueryEndsWhatWasReadBefore(t *testing.T) {
 					forward.ServeHTTP(rw, r)
 				}))
 				defer engine.Close()
-				w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n",
-					Identity{Infer: true, Address: true, Traces: true}, engine.URL)
-				w.put(doc, `{"n":1,"m":0}`)
-				w.wants(w.ask(w.proxied, "PUT", "/shop/_doc/0", `{"n":0}`), 201, "passed;attempts=1;base=none")
-				w.ask(w.proxied, "GET", doc, "", c.reader...)
-				if kind == "written" {
-					w.ask(w.proxied, "PUT", doc, `{"n":1,"m":1}`, c.reader...)
+				// Two sessions may share a cell of package indexstate by chance. That they share one in two proxies is no chance.
+				var w *world
+				var a answer
+				for try := 0; try == 0 || try == 1 && a.Status != c.status; try++ {
+					w = newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n",
+						Identity{Infer: true, Address: true, Traces: true}, engine.URL)
+					w.put(doc, `{"n":1,"m":0}`)
+					w.wants(w.ask(w.proxied, "PUT", fmt.Sprint("/shop/_doc/0", try), `{"n":0}`), 201, "passed;attempts=1;base=none")
+					w.ask(w.proxied, "GET", doc, "", c.reader...)
+					if kind == "written" {
+						w.ask(w.proxied, "PUT", doc, `{"n":1,"m":1}`, c.reader...)
+					}
+					if a := w.ask(w.proxied, "POST", c.target, c.query, c.changer...); a.Status != cmp.Or(c.instead, 200) {
+						t.Fatalf("%d %s", a.Status, a.Body)
+					}
+					w.put(doc, `{"n":2,"m":1}`)
+					a = w.ask(w.proxied, "PUT", doc, `{"n":3,"m":1}`, c.reader...)
 				}
-				if a := w.ask(w.proxied, "POST", c.target, c.query, c.changer...); a.Status != cmp.Or(c.instead, 200) {
-					t.Fatalf("%d %s", a.Status, a.Body)
-				}
-				w.put(doc, `{"n":2,"m":1}`)
-				if a := w.ask(w.proxied, "PUT", doc, `{"n":3,"m":1}`, c.reader...); a.Status != c.status {
+				if a.Status != c.status {
 					t.Errorf("%d %s [%s], want %d", a.Status, a.Body, a.Outcome(), c.status)
 				}
 				w.ask(w.proxied, "GET", doc, "", c.reader...)

@@ -164,7 +164,8 @@ func TestWhatIsKnownFromBeforeAnUnknownAnswerIsAGuardAlone(t *testing.T) {
 		s, c := newTest(t)
 		s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 		c.advance(1)
-		s.ShownUnknown(pool, index) // is many threads
+		s.ShownUnknown(pool, index)           // is many threads
+		s.Wrote(one.Credentials(), "another") // or its name might share a cell with the first one's
 		s.ShownUnknown(one, "another")
 		is := func(k Kind, n int64, unclear bool) Base {
 			t.Helper()
