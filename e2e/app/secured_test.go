@@ -26,7 +26,7 @@ type secured struct {
 	proxy  *optimist.Process
 }
 
-// The roles. Nobody but optimist may ask about the cluster, or what an index is. Its role is the one of docs/operations.md.
+// The roles. Nobody but optimist may ask about the cluster, or what an index is. Its role is the one of docs/deploying.md.
 var roles = map[string]string{
 	"optimist": `{"cluster_permissions": ["cluster_monitor", "cluster_composite_ops", "cluster_manage_index_templates"],
  "index_permissions": [

@@ -326,7 +326,7 @@ type Sessions struct {
 
 // Identity tells tenants and users apart. Some headers and query parameters name the user, the tenant, the organisation
 // or the cluster of a request. Clients that differ in one of them share no knowledge of optimist, and no write.
-// optimist knows the usual names (docs/operations.md, Tenants). The lists here add to them. A star stands for any
+// optimist knows the usual names (docs/deploying.md, Tenants). The lists here add to them. A star stands for any
 // characters. A name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
 type Identity struct {
 	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway between optimist and the

@@ -222,9 +222,9 @@ func TestTheCommentedFileIsTheStructs(t *testing.T) {
 	}
 }
 
-// TestExamplesInTheDocsAreRight parses every block of YAML on the pages about configuration and operation.
+// TestExamplesInTheDocsAreRight parses every block of YAML on the pages about configuration, deployment and operation.
 func TestExamplesInTheDocsAreRight(t *testing.T) {
-	for _, page := range []string{"../../docs/configuration.md", "../../docs/operations.md"} {
+	for _, page := range []string{"../../docs/configuration.md", "../../docs/deploying.md", "../../docs/operations.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
