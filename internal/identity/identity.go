@@ -37,6 +37,7 @@ type Session struct {
 	name        [16]byte
 	named       bool
 	implicit    bool    // optimist names it, and not the client: the session of one copy of a document (see Holding), or of a trace's writes
+	many        bool    // the request shows many documents; in no key
 	trace       Trace   // of the request; in no key
 	program     Program // of the request; in no key
 	network     Network // of the request; in no key
@@ -86,11 +87,20 @@ func (s Session) In(t Trace) Session {
 	return s
 }
 
-// Bare returns the session without what only its request says: the trace, the program and the network.
+// Bare returns the session without what only its request says: the trace, the program, the network, and whether it shows many documents.
 func (s Session) Bare() Session {
-	s.trace, s.program, s.network = Trace{}, 0, 0
+	s.trace, s.program, s.network, s.many = Trace{}, 0, 0, false
 	return s
 }
+
+// ShowingMany returns the session with a request that shows many documents, most of which its client won't write.
+func (s Session) ShowingMany() Session {
+	s.many = true
+	return s
+}
+
+// ShowsMany reports whether the request shows many documents.
+func (s Session) ShowsMany() bool { return s.many }
 
 // OfTrace returns the session of all clients with these credentials whose requests are of the trace.
 func OfTrace(c Credentials, t Trace) Session { return Session{credentials: c, name: t} }
@@ -112,7 +122,7 @@ func (s Session) Thread() (thread Session, ok bool) {
 
 // Written is the session of what is written in the trace.
 func (s Session) Written() Session {
-	w := Session{credentials: s.credentials, name: s.trace, named: true, implicit: true, network: s.network}
+	w := Session{credentials: s.credentials, name: s.trace, named: true, implicit: true, network: s.network, many: s.many}
 	for i, b := range s.name {
 		w.name[i] ^= b
 	}

@@ -32,10 +32,12 @@ func (n Network) Addr() netip.Addr {
 	return netip.AddrFrom16(b).Unmap()
 }
 
-// Client is who holds what is kept for a session: all with the same credentials in a network.
+// Client is who holds what is kept for a session: all with the same credentials in a network. What only requests have shown that show many
+// documents is held apart.
 type Client struct {
 	Network     Network
 	Credentials Credentials
+	Many        bool
 }
 
 // At returns the session with the network that its request comes from.

@@ -170,3 +170,35 @@ func TestAnEntryOfTwoNetworksCountsAgainstTheSmaller(t *testing.T) {
 		})
 	}
 }
+
+// An export shows more documents than there is room for. What its client has in hand, or reads otherwise meanwhile, stays. Only what nobody
+// but the export has read makes room.
+func TestAnExportEvictsNothingThatItsClientHasInHand(t *testing.T) {
+	for name, client := range map[string]Session{
+		"inferred": comes(alice, here),
+		"named":    one.At(identity.NetworkOf(here)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
+			exported := client.ShowingMany()
+			s.ReadWithTicket(client, at(1000), rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+			s.Found(exported, at(1001), rev(5, `{"a":1}`), s.Epoch())
+			s.ReadWithTicket(client, at(1001), rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+			for i := range 520 {
+				s.Found(exported, at(i), rev(5, large(i)), s.Epoch())
+			}
+			audit(t, s)
+			if s.Stats().Evicted == 0 {
+				t.Fatal("there was room for everything")
+			}
+			for _, id := range []int{1000, 1001, 519} {
+				b, err := s.Take(ended(), client, at(id), []byte(`{"a":2}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want(t, b, KindRead, 5)
+				b.Release()
+			}
+		})
+	}
+}

@@ -85,7 +85,7 @@ func (r *reading) into(own bool) bool {
 		return true
 	}
 	if e == nil {
-		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now) // Put also drops bodies that are too old to be shared
+		e = r.put(gone) // which also drops bodies that are too old to be shared
 	}
 	d := e.Document
 	held, src := d.Find(r.rev.Numbers), r.rev.Source
@@ -97,7 +97,7 @@ func (r *reading) into(own bool) bool {
 			return true
 		}
 		r.at, same = gone, false
-		e = r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now)
+		e = r.put(gone)
 	}
 	if src != nil && !same && !own {
 		if len(src) > copyOutside {
@@ -105,13 +105,24 @@ func (r *reading) into(own bool) bool {
 		}
 		src = bytes.Clone(src)
 	}
-	r.sh.Use(e, r.sess.Network())
+	if !r.sess.ShowsMany() {
+		r.sh.Use(e, r.sess.Network())
+	}
 	e.Ticket = max(e.Ticket, r.ticket)
 	r.sh.Read(e, &r.rev, r.body(e, src, same), r.now, r.sh.pending.Of(r.k).Any())
 	e.Trace(r.sess.Trace(), r.rev.Numbers)
 	e.MadeBy(r.sess.Program(), r.rev.Numbers)
 	r.sh.Settled(e)
 	return true
+}
+
+// put makes the session's entry, of which there is none.
+func (r *reading) put(gone Epoch) *viewcache.Entry {
+	e := r.sh.Put(r.k, r.sess.Network(), gone, r.at, r.now)
+	if r.sess.ShowsMany() {
+		r.sh.SetApart(e)
+	}
+	return e
 }
 
 // body returns the body of the read, with one more reference; nil: only the numbers are known. same says that the store knows a body of the

@@ -16,7 +16,7 @@ type network struct {
 }
 
 // clientAccount is the account of one client: how many bytes the memory keeps for it. In the network that makes room, the client that holds
-// most loses its oldest entry. So clients behind one address share fairly, too.
+// most loses its oldest entry. So clients behind one address share fairly, too. A client may have two accounts: see SetApart.
 //
 // Bytes that several clients share count in full against each of them. Otherwise a client would grow when others leave.
 type clientAccount struct {
@@ -141,13 +141,27 @@ func (m *Memory) exit(e *Entry) {
 // Use notes that clients of a network use the entry of their session. If several networks use an entry, it counts against the network
 // that holds least: so the others can't push the entry out by all else that they hold.
 func (m *Memory) Use(e *Entry, from identity.Network) {
-	h := e.account
-	if h.client.Network == from {
-		return
+	c, all := e.account.client, e.account.in.Size()
+	if n := m.accounts.networks[from]; c.Network != from && (n == nil || n.Size()+e.held < all) {
+		c.Network = from
 	}
-	if n := m.accounts.networks[from]; n == nil || n.Size()+e.held < h.in.Size() {
+	c.Many = false
+	m.move(e, c)
+}
+
+// SetApart notes that the entry is new, and one of many that one request shows. Until another request uses the entry, it counts against an
+// account of its own: all that somebody exports pushes out no document that the same client has in hand.
+func (m *Memory) SetApart(e *Entry) {
+	c := e.account.client
+	c.Many = true
+	m.move(e, c)
+}
+
+// move puts e into the account of the client c.
+func (m *Memory) move(e *Entry, c identity.Client) {
+	if e.account.client != c {
 		m.exit(e)
-		m.enter(e, identity.Client{Network: from, Credentials: h.client.Credentials})
+		m.enter(e, c)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/jsontext"
 	"optimist/internal/rule"
+	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/proxy"
@@ -29,7 +30,7 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 		return false
 	default:
 		// A client that names its session wants it to be exact.
-		return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, index, f.size <= smallPage || f.walks())
+		return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, index, !f.isLarge() || f.walks())
 	}
 }
 
@@ -70,6 +71,14 @@ func (rd *Reading) whoseAreWatched(f *searchPlan) (index string, whose watchedSe
 	return index, noSearches
 }
 
+// session is the client's session, with whether the read shows many documents.
+func (rd *Reading) session() session.Session {
+	if rd.many {
+		return rd.client.Session.ShowingMany()
+	}
+	return rd.client.Session
+}
+
 // smallPage is how many hits a search of an inferred session may ask for to be watched before its clients are known to write what large
 // pages show. The cost of the numbers grows with the hits, and faster than the rest of a search.
 const smallPage = 20
@@ -84,6 +93,7 @@ func (rd *Reading) watchHits(f *searchPlan) {
 	}
 	_, scrolls := uri.Param(rd.r.Op().Query, "scroll")
 	rd.settleFirst(f.target.Index)
+	rd.many = f.showsMany()
 	rd.forwardHits(o, name, more, f.hidden, scrolls)
 }
 
@@ -169,7 +179,7 @@ func (rd *Reading) find(rules *rulesOf, name string, hit []byte) {
 	rules.find(rd, name, d.Index)
 	if d.Numbered && rd.remembers(rules.watches) {
 		rd.lookAtName(d)
-		rd.w.Sessions.Found(rd.client.Session, rd.home(d), d.Revision, rd.epoch)
+		rd.w.Sessions.Found(rd.session(), rd.home(d), d.Revision, rd.epoch)
 	} else {
 		rd.show(d)
 	}
@@ -204,6 +214,7 @@ func (rd *Reading) scroll() bool {
 	if err != nil || !known {
 		return false
 	}
+	rd.many = true
 	rd.forwardHits(proxy.ForwardOptions{}, "", more, nil, true)
 	return true
 }

@@ -48,6 +48,12 @@ func (f *searchPlan) walks() bool {
 	return scrolls || f.inTime
 }
 
+// isLarge reports whether the search asks for a large page.
+func (f *searchPlan) isLarge() bool { return f.size > smallPage }
+
+// showsMany reports whether the search shows many documents, at once or page by page.
+func (f *searchPlan) showsMany() bool { return f.isLarge() || f.walks() }
+
 // judgeForm does the same by the form in which the client wants the answer.
 func (f *searchPlan) judgeForm() {
 	_, pretty := uri.Param(f.query, "pretty") // hits whose bytes aren't those that are stored

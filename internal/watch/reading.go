@@ -52,6 +52,7 @@ type Reading struct {
 	began     time.Time
 	questions questions
 	unread    bool // it is a search that may find whole documents, and that nobody watches
+	many      bool // it is a search that shows many documents, at once or page by page
 
 	choice   choice
 	document Document // of a read of one

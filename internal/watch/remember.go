@@ -44,7 +44,7 @@ func (rd *Reading) remember(d *Document) {
 	case d.absent:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
 	case d.whole && d.Numbered && rd.ticket == 0:
-		d.stale = rd.w.Sessions.Found(rd.client.Session, ref, d.Revision, rd.epoch) || d.stale
+		d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epoch) || d.stale
 	case d.whole && d.Numbered:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
 	default:

@@ -69,6 +69,7 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 			return
 		}
 		f.judge(text)
+		rd.many = f.showsMany()
 		rd.hitsOf(f, answer)
 		answer = rd.stamps.into(answer)
 		if !f.numbered {

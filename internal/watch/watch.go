@@ -17,7 +17,7 @@ func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 		return false
 	}
 	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
-	rd.choice, rd.stamps, rd.questions, rd.unread = choice{}, stamps{}, questions{}, false
+	rd.choice, rd.stamps, rd.questions, rd.unread, rd.many = choice{}, stamps{}, questions{}, false, false
 	defer rd.end()
 	return rd.watched() || rd.unwatched()
 }
