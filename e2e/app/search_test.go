@@ -105,18 +105,17 @@ func TestObserveCountsWhatSearchThenIndexLoses(t *testing.T) {
 	})
 }
 
-// TestPagesAreBasesAndKeepTheirBytes: of scrolls and points in time, where the engine has them, and large ones. No rule says so.
+// TestPagesAreBasesAndKeepTheirBytes: of scrolls and points in time, where the engine has them.
 func TestPagesAreBasesAndKeepTheirBytes(t *testing.T) {
 	eachTarget(t, func(t *testing.T, e target) {
 		if e.name == "embedded" {
 			t.Skip("it has neither")
 		}
 		index := e.index(t)
-		for i := range 40 {
-			e.send(t, 201, "PUT", fmt.Sprintf("/%s/_doc/%d", index, i), `{"list": ["a"] }`)
+		for i := range 6 {
+			e.send(t, 201, "PUT", fmt.Sprintf("/%s/_doc/%d?refresh=true", index, i), `{"list": ["a"] }`)
 		}
-		e.send(t, 200, "POST", "/"+index+"/_refresh", "")
-		p := optimistFor(t, e, "")
+		p := optimistFor(t, e, "rules: [{name: r, base: {reads: [get, search]}}]\n")
 		write := func(id string) { // what somebody else has added stays
 			doc := "/" + index + "/_doc/" + id
 			e.send(t, 200, "PUT", doc, `{"list":["a","b"]}`)
@@ -133,8 +132,8 @@ func TestPagesAreBasesAndKeepTheirBytes(t *testing.T) {
 			}
 			return b
 		}
-		first := e.send(t, 200, "POST", "/"+index+"/_search?scroll=1m", `{"size":30,"sort":["_doc"]}`)
-		mine := page("POST", "/"+index+"/_search?scroll=1m", "/"+index+"/_search?scroll=1m", `{"size":30,"sort":["_doc"]}`, `{"size":30,"sort":["_doc"]}`)
+		first := e.send(t, 200, "POST", "/"+index+"/_search?scroll=1m", `{"size":2,"sort":["_doc"]}`)
+		mine := page("POST", "/"+index+"/_search?scroll=1m", "/"+index+"/_search?scroll=1m", `{"size":2,"sort":["_doc"]}`, `{"size":2,"sort":["_doc"]}`)
 		next := func(a answer) string {
 			return fmt.Sprintf(`{"scroll":"1m","scroll_id":%q}`, gjson.Get(a.body, "_scroll_id").String())
 		}
@@ -150,7 +149,7 @@ func TestPagesAreBasesAndKeepTheirBytes(t *testing.T) {
 			return
 		}
 		id := gjson.Get(open.body, "pit_id").String() + gjson.Get(open.body, "id").String()
-		body := fmt.Sprintf(`{"size":30,"sort":[{"_doc":"desc"}],"pit":{"id":%q,"keep_alive":"1m"}}`, id)
+		body := fmt.Sprintf(`{"size":2,"sort":[{"_doc":"desc"}],"pit":{"id":%q,"keep_alive":"1m"}}`, id)
 		request(t, 200, "PUT", p.URL+"/"+index+"/_doc/0", `{"list":[]}`, nil) // a point in time names no index: that its client writes counts
 		mine = page("POST", "/_search", "/_search", body, body)
 		write(gjson.Get(mine.body, "hits.hits.0._id").String())

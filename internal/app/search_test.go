@@ -162,56 +162,6 @@ func TestTheFirstWriteOfAClientThatSearchesIsGuarded(t *testing.T) {
 	}
 }
 
-// Programs that change many documents go through them page by page. Their pages are large, and show what they write from.
-func TestASearchThatWalksIsWatchedHoweverLargeItsPages(t *testing.T) {
-	for name, c := range map[string]struct{ target, body string }{
-		"a scroll":             {"/shop/_search?scroll=5m&size=1000", `{"sort":"_doc"}`},
-		"a scroll, by body":    {"/shop/_search?scroll=5m", `{"size":10000}`},
-		"a point in time":      {"/_search", `{"size":1000,"pit":{"id":"x","keep_alive":"1m"},"sort":"_shard_doc"}`},
-		"a point, and a query": {"/_search?size=1000", `{"pit":{"id":"x"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, seen := searching(t, "")
-			w.ask(w.proxied, "POST", c.target, c.body)
-			if got := seen.last(); !got.Has("seq_no_primary_term") || !got.Has("version") {
-				t.Errorf("the engine was asked %v", got)
-			}
-		})
-	}
-}
-
-// A program saves what large pages show. Only the first few documents aren't guarded: from these optimist learns that it does so.
-func TestLargePagesAreWatchedOnceTheirClientSavesWhatTheyShow(t *testing.T) {
-	w, seen := searching(t, "")
-	const documents = 20
-	path := func(i int) string { return fmt.Sprint("/shop/_doc/row-", i) }
-	for i := range documents {
-		w.put(path(i)+"?refresh=true", `{"log":["a"]}`)
-	}
-	save := func(entry string) (outcomes map[string]int) {
-		outcomes = map[string]int{}
-		page := w.ask(w.proxied, "POST", "/shop/_search", `{"size":500}`)
-		for i := range documents {
-			body := gjson.Get(page.Body, fmt.Sprintf(`hits.hits.#(_id="row-%d")._source`, i)).Raw
-			w.put(path(i)+"?refresh=true", strings.Replace(body, `"a"`, `"a","other-`+entry+`"`, 1))
-			a := w.ask(w.proxied, "PUT", path(i)+"?refresh=true", strings.Replace(body, `]`, `,"`+entry+`"]`, 1))
-			outcomes[a.Outcome()]++
-		}
-		return outcomes
-	}
-	if got := save("first"); got["passed;attempts=1;base=none"] != documents || seen.last().Has("version") {
-		t.Errorf("%v", got)
-	}
-	if got := save("second"); got["merged;attempts=2;base=session"] != documents {
-		t.Errorf("%v", got)
-	}
-	for i := range documents {
-		if got := w.stored(path(i)); !strings.Contains(got, `"other-second"`) || !strings.Contains(got, `"second"`) {
-			t.Errorf("stored %s", got)
-		}
-	}
-}
-
 // A client that names its session is guarded from its first search on, however many hits that asks for.
 func TestEachSearchOfANamedSessionIsABase(t *testing.T) {
 	for _, target := range []string{"/shop/_search", "/shop/_search?size=1000", "/_search?size=10000"} {

@@ -10,7 +10,8 @@ import (
 	"optimist/internal/unit"
 )
 
-// A client edits documents while a program with the same credentials exports the index, which has more documents than there is memory for.
+// A client edits documents while a program with the same credentials, which names its session, exports the index. That has more documents
+// than there is memory for.
 func TestAnExportLeavesTheBasesOfOthersAlone(t *testing.T) {
 	const pages, pageSize = 8, 100
 	for name, c := range map[string]struct{ target, body string }{
@@ -41,7 +42,7 @@ func TestAnExportLeavesTheBasesOfOthersAlone(t *testing.T) {
 			w.ask(w.proxied, "GET", doc1, "")
 			next, body := c.target, c.body
 			for range pages {
-				if a := w.ask(w.proxied, "POST", next, body); a.Status != 200 || strings.Contains(a.Body, "_seq_no") {
+				if a := w.ask(w.proxied, "POST", next, body, "Optimist-Session", "export"); a.Status != 200 || strings.Contains(a.Body, "_seq_no") {
 					t.Fatalf("%d %.100s", a.Status, a.Body)
 				}
 				if strings.Contains(c.target, "scroll") {

@@ -221,22 +221,16 @@ func (ix Index[W]) KeepsBodies(now int64) bool {
 func (ix Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
 
 // WroteBlindly notes that w has overwritten a document that it hasn't read. If that is what w mostly does, it is a blind writer until it
-// hasn't done so for maxAge. If w has searched the index, it may have found the document by that: see WritesFinds. In indices beyond
-// MaxIndices nobody counts as either.
+// hasn't done so for maxAge. It doesn't count if w has searched the index. In indices beyond MaxIndices nobody counts as blind.
 func (ix Index[W]) WroteBlindly(w W, document uint64, now int64) {
 	if ix.shared {
 		return
 	}
 	if ix.HasSearched(w, now) {
-		ix.finders.add(w, document, now, max(ix.in.maxAge, int64(writerAge)))
 		return
 	}
 	ix.blind.add(w, document, now, ix.in.maxAge)
 }
-
-// WritesFinds reports whether w has overwritten several documents without a read, and after a search that wasn't watched: so it probably
-// writes what such searches find. That is known as long as who writes in the index.
-func (ix Index[W]) WritesFinds(w W, now int64) bool { return ix.finders.has(w, now) }
 
 // WroteKnown notes that w has written a document that it had read or written before.
 func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.remove(w, now) }

@@ -205,7 +205,6 @@ type state[W comparable] struct {
 
 	// clients are those who did something in the index.
 	blind     blindWriters[W]
-	finders   blindWriters[W] // those who overwrite what they may have found by searches that weren't watched
 	writers   unforgotten[W]
 	searchers unforgotten[W] // those who have seen what isn't known
 	lookers   unforgotten[W] // those who have searched, and aren't known to write

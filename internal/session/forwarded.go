@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"hash/maphash"
 	"math"
 
 	"optimist/internal/doc"
@@ -64,9 +63,6 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 	if sess.InTrace() {
 		s.WroteForwarded(sess.Written(), ref, left, whole, at)
 	}
-	if whole && left.Version > 1 {
-		s.overwroteFinds(sess, ref)
-	}
 	sh, e, gone, now := s.open(sess, ref)
 	defer sh.mu.Unlock()
 	if e == nil {
@@ -93,17 +89,6 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 		sh.See(e, viewcache.View{Sight: sight, Difference: !whole && !next}, nil, nil)
 	}
 	sh.emptied(e, was)
-}
-
-// overwroteFinds notes that the session has overwritten a document by a request that optimist only forwarded. If searches that weren't
-// watched have shown documents of the index, the session may have found it by these.
-func (s *Store) overwroteFinds(sess Session, ref doc.Ref) {
-	now := s.clock()
-	if s.find(ref.Index, sess.Credentials(), now).HasSearched(sess.Bare(), now) {
-		ix := s.index(ref.Index, sess.Credentials(), now)
-		s.wrote(ix, sess, now)
-		ix.WroteBlindly(sess.Bare(), maphash.Comparable(s.seed, ref), now)
-	}
 }
 
 // WriteUndone notes that a rollback has undone a write of the session. n is the revision that the write had left; zero: it isn't known. The

@@ -151,7 +151,7 @@ func (r *reading) body(e *viewcache.Entry, src []byte, same bool) (b *viewcache.
 //
 //   - The store knows the same bytes of the new index, under the same numbers. Then the read is of the new index.
 //   - The store knows other bytes under these numbers. Then the read is of another index, and its numbers would let the client overwrite
-//     the document of the new index. A named session has lost its base, and an inferred session that knows the document drops the read.
+//     the document of the new index. A session that knows the document drops the read: a named one has lost its base then.
 //   - In all other cases the read's numbers count, as a guard alone. That does harm only if the documents of both indices have the same
 //     numbers. Without the read, a client of an inferred session would get another client's read or write as its base.
 func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
@@ -160,7 +160,7 @@ func (r *reading) overtaken(e *viewcache.Entry, gone Epoch) {
 	}
 	b := r.sh.DocumentOf(r.k, e, gone).Find(r.rev.Numbers)
 	if b == nil || !bytes.Equal(b.Data, r.rev.Source) {
-		if b != nil && (e != nil || r.sess.IsNamed()) {
+		if b != nil && e != nil {
 			return
 		}
 		r.rev.Source = nil

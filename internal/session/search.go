@@ -8,19 +8,18 @@ import (
 )
 
 // WatchesSearches reports whether the documents that a search of an inferred session finds may become bases. They may if a client with the
-// session's credentials writes to the index, or has first searched it less than Options.MaxAge ago. index is "" for any index. cheap says
-// that watching this search costs little. Another search is only watched if clients of the session overwrite what such searches have shown.
-// If the search isn't watched, the store notes that it has shown the session documents that the store doesn't know.
-func (s *Store) WatchesSearches(sess Session, index string, cheap bool) bool {
+// session's credentials writes to the index, or has first searched it less than Options.MaxAge ago. index is "" for any index. few says
+// that the search finds few documents: a search for many isn't watched. If the search isn't watched, the store notes that it has shown the
+// session documents that the store doesn't know.
+func (s *Store) WatchesSearches(sess Session, index string, few bool) bool {
 	now := s.clock()
 	ix := s.find(index, sess.Credentials(), now)
-	cheap = cheap || ix.WritesFinds(sess.Bare(), now)
 	switch {
-	case cheap && ix.IsWriter(sess.Everybody(), now):
+	case few && ix.IsWriter(sess.Everybody(), now):
 		return true
 	case s.dryRun:
 		return false
-	case ix.MayTurnWriter(sess.Everybody(), now) && cheap:
+	case ix.MayTurnWriter(sess.Everybody(), now) && few:
 		return true
 	}
 	ix.Searched(sess.Bare(), now)

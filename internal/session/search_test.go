@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"optimist/internal/doc"
 	"optimist/internal/identity"
 )
 
@@ -126,41 +125,6 @@ func TestALargePageIsNotWatchedAndNoted(t *testing.T) {
 		if !s.find(ref.Index, pool.Credentials(), s.clock()).HasSearched(pool.Bare(), s.clock()) {
 			t.Errorf("writes: %v: the client counts as one that has seen nothing", writes)
 		}
-	}
-}
-
-// One document is enough for no client: an application that now and then saves what a database holds has its large pages left alone.
-func TestALargePageIsWatchedForThoseWhoOverwriteWhatSuchPagesShow(t *testing.T) {
-	s, c := newTest(t)
-	overwriteOne := func(sess Session, r doc.Ref) {
-		b, err := s.Take(ended(), sess, r, []byte(`{"a":2}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		commit(b, 9, `{"a":2}`)
-	}
-	for n := range 8 {
-		if s.WatchesSearches(pool, ref.Index, false) {
-			t.Fatalf("it is watched after %d documents", n)
-		}
-		for range 2 {
-			overwriteOne(pool, at(100+n))
-			s.Begin()
-		}
-	}
-	if !s.WatchesSearches(pool, ref.Index, false) || s.WatchesSearches(pool, "another", false) {
-		t.Error("its clients overwrite what large pages show, in this index alone")
-	}
-	if s.WatchesSearches(identity.Inferred(bob, here), ref.Index, false) {
-		t.Error("others have only searched")
-	}
-	c.advance(23 * time.Hour)
-	if !s.WatchesSearches(pool, ref.Index, false) {
-		t.Error("it is forgotten within a day")
-	}
-	c.advance(2 * time.Hour)
-	if s.WatchesSearches(pool, ref.Index, false) {
-		t.Error("it is known for longer than a day")
 	}
 }
 

@@ -29,8 +29,9 @@ func (rd *Reading) mayWatch(f *searchPlan) bool {
 	case noSearches:
 		return false
 	default:
-		// A client that names its session wants it to be exact.
-		return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, index, !f.isLarge() || f.walks())
+		// A large page is never told apart from an export: it is left alone, but known to have shown documents. A client that names its
+		// session wants it to be exact.
+		return client.Session.IsNamed() || rd.w.Sessions.WatchesSearches(client.Session, index, !f.isLarge())
 	}
 }
 
@@ -79,8 +80,8 @@ func (rd *Reading) session() session.Session {
 	return rd.client.Session
 }
 
-// smallPage is how many hits a search of an inferred session may ask for to be watched before its clients are known to write what large
-// pages show. The cost of the numbers grows with the hits, and faster than the rest of a search.
+// smallPage is how many hits a search of an inferred session may ask for to be watched without a rule that says so. The cost of the numbers
+// grows with the hits, and faster than the rest of a search.
 const smallPage = 20
 
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.

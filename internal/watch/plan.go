@@ -23,7 +23,6 @@ type searchPlan struct {
 	numbered, versioned bool
 	hidden              []string // the members of hits that the engine is asked for, though its filter_path leaves them out
 	size                int64    // how many hits it asks for
-	inTime              bool     // it searches a point in time
 }
 
 // defaultSize is how many hits a search has that doesn't say.
@@ -34,25 +33,20 @@ func (f *searchPlan) judge(text []byte) {
 	if n := gjson.GetBytes(text, "size"); n.Exists() {
 		f.size = n.Int()
 	}
-	f.inTime = gjson.GetBytes(text, "pit").Exists()
 	whole := wholeHits(text)
 	f.watches, f.stamps = f.watches && whole, f.stamps && whole
 	f.numbered, f.versioned = isOn(gjson.GetBytes(text, "seq_no_primary_term")), isOn(gjson.GetBytes(text, "version"))
 	f.judgeQuery()
 }
 
-// walks reports whether the client goes through all that the search finds, page by page. Programs do so that change many documents, and
-// nobody waits for a single page.
-func (f *searchPlan) walks() bool {
-	_, scrolls := uri.Param(f.query, "scroll")
-	return scrolls || f.inTime
-}
-
 // isLarge reports whether the search asks for a large page.
 func (f *searchPlan) isLarge() bool { return f.size > smallPage }
 
 // showsMany reports whether the search shows many documents, at once or page by page.
-func (f *searchPlan) showsMany() bool { return f.isLarge() || f.walks() }
+func (f *searchPlan) showsMany() bool {
+	_, scrolls := uri.Param(f.query, "scroll")
+	return scrolls || f.isLarge()
+}
 
 // judgeForm does the same by the form in which the client wants the answer.
 func (f *searchPlan) judgeForm() {
