@@ -36,8 +36,25 @@ func (p Part) Repeatable() bool { return true }
 // Same implements Edit.
 func (p Part) Same(before, after []byte, _ tree.Room) bool { return string(before) == string(after) }
 
-// HasHalfSurrogates reports whether valid JSON has an escape in it that is half a character.
-func HasHalfSurrogates(b []byte) bool {
+// HasOddKeys reports whether JSON has an object with a key twice, or a key with half a surrogate pair, which no pointer can name.
+// Unreadable JSON counts as that, too, and so does JSON that doesn't fit into the room, which may be nil. Half a pair in a text isn't odd:
+// programs that cut texts by UTF-16 units cut an emoji in two, and the engine keeps the half.
+func HasOddKeys(b []byte, room tree.Room) bool {
+	t := tree.Borrow()
+	defer t.Return()
+	if t.Parse(b, tree.Limits{Depth: jsontext.MaxNesting, Room: room}) != nil {
+		return true
+	}
+	root := t.Root()
+	root.Len() // marks what another member hides
+	return root.Any(func(v tree.Value) bool {
+		v.Len()
+		return v.Hidden() || v.IsMember() && hasHalfSurrogates(v.KeyAndColon())
+	})
+}
+
+// hasHalfSurrogates reports whether valid JSON has an escape in it that is half a character.
+func hasHalfSurrogates(b []byte) bool {
 	for i := bytes.IndexByte(b, '\\'); i >= 0 && i+1 < len(b); i++ {
 		switch {
 		case b[i] != '\\':
@@ -68,19 +85,6 @@ func escaped(b []byte) rune {
 		return 0
 	}
 	return rune(n)
-}
-
-// RepeatsKeys reports whether JSON has an object with a key twice. Unreadable JSON counts as that, too, and so does JSON that doesn't fit
-// into the room, which may be nil.
-func RepeatsKeys(b []byte, room tree.Room) bool {
-	t := tree.Borrow()
-	defer t.Return()
-	if t.Parse(b, tree.Limits{Depth: jsontext.MaxNesting, Room: room}) != nil {
-		return true
-	}
-	root := t.Root()
-	root.Len() // marks what another member hides
-	return root.Any(func(v tree.Value) bool { v.Len(); return v.Hidden() })
 }
 
 // maxExact is how many digits of a decimal a double keeps for certain.

@@ -90,11 +90,10 @@ func AnsweredInJSON(op *api.Op, fields []wire.Field) bool {
 }
 
 // ReadUpdate reads an _update as a patch. ok is false where it is more than a part of a document, or not valid: the engine takes
-// no key twice. Half surrogates, which a key may have and no pointer can name, are the engine's, too. With onlyNew it may have a
-// script, which isn't run where there is no document. A refusal is its answer. For what doesn't fit into the room ok is false.
+// no key twice. A key with half a surrogate pair is the engine's, too: no pointer can name it. With onlyNew it may have a script, which
+// isn't run where there is no document. A refusal is its answer. For what doesn't fit into the room ok is false.
 func ReadUpdate(op *api.Op, fields []wire.Field, body []byte, onlyNew bool, room tree.Room) (p *Request, refusal *respond.Answer, ok bool) {
-	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || intent.RepeatsKeys(body, room) ||
-		intent.HasHalfSurrogates(body) {
+	if !wire.JSONBody(fields) || !jsontext.LooksLikeObject(body) || !AnsweredInJSON(op, fields) || intent.HasOddKeys(body, room) {
 		return nil, nil, false
 	}
 	for _, name := range [...]string{"upsert", "version", "version_type", "op_type", "pipeline", "lang",

@@ -70,6 +70,19 @@ func TestAPartIsAChangeOfItsPaths(t *testing.T) {
 	}
 }
 
+// A program that cuts a text by its UTF-16 units sends half an emoji. Its part is a change like any other, and takes nothing back.
+func TestAPartWithHalfAnEmojiKeepsWhatOthersHaveWritten(t *testing.T) {
+	w := newWorld(t, cartRules)
+	w.put("1", `{"lines":["a"],"n":1,"title":""}`)
+	me := w.client("me")
+	me.read("1")
+	w.put("1", `{"lines":["a","b"],"n":3,"title":""}`)
+	has(t, me.send("POST", update1, `{"doc":{"lines":["a","c"],"n":2,"title":"so fa\ud83d"}}`), 200, "merged;attempts=2;base=session")
+	if got := w.stored("1"); !strings.HasPrefix(got, `{"lines":["a","b","c"],"n":4,"title":"so fa`) {
+		t.Errorf("stored %s", got)
+	}
+}
+
 // What the client has in hand is what it had read, with the part in it: from that its next write is counted, whatever that is.
 func TestAfterAPartTheClientHasItsOwnCopyInHand(t *testing.T) {
 	for _, others := range []bool{false, true} {
