@@ -13,8 +13,8 @@ import (
 	"optimist/internal/session"
 )
 
-// The name of a write may be moved without optimist: an alias stands for another index then, or an index has become an alias. The numbers
-// of the index before are no guard in the one after, which may have the same numbers by chance.
+// The name of a write may be moved without optimist: an alias stands for another index then, an index has become an alias, or an index was
+// deleted and made anew. The numbers of the index before are no guard in the one after, which may have the same numbers by chance.
 
 // ErrMoved reports that the write's name stands for another index than when the write began. Nothing was written. The write begins again.
 var ErrMoved = fmt.Errorf("%w: its name stands for another index than a moment ago", catalog.ErrUnavailable)
@@ -43,20 +43,23 @@ func (f *Finder) fetch(ctx context.Context, w *Search) (doc.Revision, error) {
 	default:
 		d.Name = w.Name
 	}
+	began := time.Now()
 	rev, err := engine.Fetch(ctx, w.Caller, d)
-	if err != nil && d.Name != "" && f.isMoved(ctx, w, err) {
+	if err != nil && d.Name != "" && f.isMoved(ctx, w, err, began) {
 		return doc.Revision{}, ErrMoved
 	}
 	return rev, err
 }
 
-// isMoved reports whether the name has been moved, after a read by it has failed.
-func (f *Finder) isMoved(ctx context.Context, w *Search, err error) bool {
+// isMoved reports whether the name has been moved, after a read by it, which began then, has failed.
+func (f *Finder) isMoved(ctx context.Context, w *Search, err error, began time.Time) bool {
 	var status *es.StatusError
 	switch {
 	case errors.Is(err, es.ErrElsewhere):
 		f.Catalog.Void(w.Credentials(), w.Name)
 		return true
+	case errors.Is(err, doc.ErrMissing) && !errors.Is(err, es.ErrNoIndex):
+		return w.Base.Numbers.Known() && f.isAnew(ctx, w, max(time.Since(began), 1))
 	case w.Name == w.Index.Name:
 		return false
 	case errors.Is(err, es.ErrNoIndex), errors.As(err, &status) && status.Status == http.StatusBadRequest: // of several indices, say
@@ -65,6 +68,13 @@ func (f *Finder) isMoved(ctx context.Context, w *Search, err error) bool {
 		return err == nil && !sameIndex(&ix, &w.Index)
 	}
 	return false
+}
+
+// isAnew reports whether the index was deleted and made anew without optimist. If so, a document that the write's client has seen wasn't
+// deleted, and the client that fills the new index must not be told that it was. What other writes have learnt is maxAge old at most.
+func (f *Finder) isAnew(ctx context.Context, w *Search, maxAge time.Duration) bool {
+	ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, maxAge)
+	return err == nil && ix.Exists() && !sameIndex(&ix, &w.Index)
 }
 
 // sameIndex reports whether a name stands for the same index as before, in the same way.

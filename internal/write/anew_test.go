@@ -175,3 +175,42 @@ func TestAChangeThatIsFoundInAnOlderRevisionShowsNoOtherIndex(t *testing.T) {
 	w.engine.before = nil
 	has(t, other.save("1", `{"a":4}`), 200, "guarded")
 }
+
+// An index is deleted around optimist, made anew, and filled again by the client that has filled it before. None of its documents was deleted.
+func TestAClientFillsAnIndexThatWasMadeAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, target, body string
+		status               int
+		outcome              string
+		stored               string
+	}{
+		"a PUT":    {"PUT", "/shop/_doc/1", `{"a":2}`, 201, "passed;attempts=2;base=lost;reason=index", `{"a":2}`},
+		"a DELETE": {"DELETE", "/shop/_doc/1", "", 404, "passed;attempts=2;base=lost;reason=index", ""},
+		"a part":   {"POST", "/shop/_update/1", `{"doc":{"a":2}}`, 404, "", ""},
+		"an upsert": {"POST", "/shop/_update/1", `{"doc":{"a":2},"doc_as_upsert":true}`, 201,
+			"retried;attempts=2;base=lost;reason=index", `{"a":2}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			me := w.client("me")
+			has(t, me.save("1", `{"a":1}`), 201, "")
+			has(t, me.save("1", `{"a":1}`), 200, "")
+			w.direct("DELETE", "/shop", "")
+			w.put("other", `{}`)
+			has(t, me.send(c.method, c.target, c.body), c.status, c.outcome)
+			if c.stored != "" {
+				same(t, w.stored("1"), c.stored)
+			}
+		})
+	}
+}
+
+// A document that another client has deleted in an index that is the same stays deleted.
+func TestADocumentThatWasDeletedInItsIndexIsNotMadeByAStaleWrite(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1}`)
+	me := w.client("me")
+	me.read("1")
+	w.direct("DELETE", "/shop/_doc/1", "")
+	has(t, me.save("1", `{"a":2}`), 409, "guarded;attempts=1;base=session")
+}
