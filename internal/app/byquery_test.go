@@ -53,10 +53,11 @@ func TestChangesByQueryGoOnUntilNothingConflicts(t *testing.T) {
 	const (
 		stopped = `409 {"took":1,"timed_out":false,"total":5,"deleted":2,"batches":1,"version_conflicts":1,"noops":0,"retries":{"bulk":0,"search":1},` +
 			`"failures":[{"index":"shop","id":"1","status":409}]}`
-		left   = `200 {"took":1,"timed_out":false,"total":3,"deleted":2,"batches":1,"version_conflicts":1,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
-		done   = `200 {"took":2,"timed_out":false,"total":1,"deleted":1,"batches":1,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
-		failed = `200 {"took":2,"timed_out":false,"total":1,"deleted":0,"version_conflicts":1,"failures":[{"status":400},{"status":409}]}`
-		all    = `{"took":4,"timed_out":false,"total":5,"deleted":5,"batches":3,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":1},"failures":[]}`
+		left    = `200 {"took":1,"timed_out":false,"total":3,"deleted":2,"batches":1,"version_conflicts":1,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
+		done    = `200 {"took":2,"timed_out":false,"total":1,"deleted":1,"batches":1,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":0},"failures":[]}`
+		failed  = `200 {"took":2,"timed_out":false,"total":1,"deleted":0,"version_conflicts":1,"failures":[{"status":400},{"status":409}]}`
+		refused = `400 {"error":{"type":"parsing_exception","reason":"unknown query [nope]"},"status":400}`
+		all     = `{"took":4,"timed_out":false,"total":5,"deleted":5,"batches":3,"version_conflicts":0,"noops":0,"retries":{"bulk":0,"search":1},"failures":[]}`
 	)
 	const rerun = "rules:\n- {name: r, match: {index: [shop]}, rerun: true}\n"
 	for name, c := range map[string]struct {
@@ -68,6 +69,8 @@ func TestChangesByQueryGoOnUntilNothingConflicts(t *testing.T) {
 		"a delete goes on": {"", "/shop/_delete_by_query", []string{stopped, left, done}, 3, all, "retried;attempts=3;base=none"},
 		"what is filtered is filtered in the end": {"", "/shop/_delete_by_query?filter_path=deleted&conflicts=proceed", []string{stopped, left, done}, 3,
 			`{"deleted":5}`, "retried;attempts=3;base=none"},
+		"an error isn't filtered": {"", "/shop/_delete_by_query?filter_path=deleted", []string{refused}, 1, refused[4:],
+			"passed;attempts=1;base=none;reason=by_query"},
 		"once is enough":              {"", "/shop/_delete_by_query", []string{done}, 1, done[4:], "passed;attempts=1;base=none;reason=by_query"},
 		"other failures end it":       {"", "/shop/_delete_by_query", []string{failed}, 1, failed[4:], "passed;attempts=1;base=none;reason=by_query"},
 		"an update may not run twice": {"", "/shop/_update_by_query", []string{stopped}, 1, stopped[4:], "passed;attempts=1;base=none;reason=by_query"},
