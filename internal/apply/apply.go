@@ -111,6 +111,9 @@ func (w *Write) merger() intent.Merger {
 	if w.Base.Guessed && w.Base.Kind == session.KindAbsent && w.Part == nil { // a part names what it changes
 		m = m.AfterCreation(w.Base.Made)
 	}
+	if w.Part != nil {
+		m = m.OfParts()
+	}
 	if len(w.Sent)+len(w.Base.View) > smallMerge {
 		m = m.In(w.Room)
 	}

@@ -127,3 +127,23 @@ func TestStepsSeeTheWrite(t *testing.T) {
 		t.Errorf("operations are no document: %s", in.Incoming)
 	}
 }
+
+// The part leaves the list out. So it doesn't show whether its client has seen the others' entry, and the 500.
+func TestAPartOfAGuessedBaseShowsNothingOfWhatItLeavesOut(t *testing.T) {
+	m, err := merge.New(merge.Sent, []merge.PathRule{{Path: "/n", Strategy: merge.Sum}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 { // so small steps are usual
+		if _, err := m.Guessing().Merge([]byte(`{"n":0}`), []byte(`{"n":1}`), []byte(`{"n":1}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := change(t, "")
+	w.Rule.Merger, w.Base.Guessed, w.Base.View = m, true, []byte(`{"n":0,"tx":[]}`)
+	w.Part = &patch.Request{Incoming: []byte(`{"n":300}`)}
+	d, err := w.Partial([]byte(`{"n":300,"tx":[]}`)).Next(doc.Revision{Numbers: numbers(9), Source: []byte(`{"n":500,"tx":["A"]}`)})
+	if err != nil || string(d.Body) != `{"n":500,"tx":["A"]}` || !d.Echo {
+		t.Errorf("%s, echo %t, %v", d.Body, d.Echo, err)
+	}
+}

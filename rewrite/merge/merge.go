@@ -16,6 +16,7 @@ type Merger struct {
 	steps    []steps         // of the numbers at the rules' paths, where bases are guesses; else nil
 	made     func() [][]byte // see AfterCreation; nil: nobody knows
 	setter   Setter          // see Before; nil: nothing is set
+	parts    bool            // see OfParts
 }
 
 // New returns a Merger that decides by the rules, and by def where none of them matches; def is Sent, Current or
@@ -43,6 +44,17 @@ func (m *Merger) In(room tree.Room) *Merger {
 	in := *m
 	in.limits.Room = room
 	return &in
+}
+
+// OfParts returns the Merger with the same strategies for clients that send parts. Then sent is the base with the part in it: what the part
+// leaves out is as in the base, whatever the client has seen. See sight.
+func (m *Merger) OfParts() *Merger {
+	of := *m
+	of.parts = true
+	if m.guessing != nil {
+		of.guessing = m.guessing.OfParts()
+	}
+	return &of
 }
 
 // A Setter sets some values of every merged document, whatever they are.

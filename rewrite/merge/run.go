@@ -16,6 +16,7 @@ type run struct {
 	observer               observer
 	steps                  []steps             // of the Merger
 	setter                 Setter              // of the Merger
+	parts                  bool                // of the Merger
 	remembers              bool                // what it meets, in steps
 	seen                   sight               // whether the client seems to have seen what others have put in
 	echo                   bool                // see Result
@@ -28,7 +29,7 @@ var runs = sync.Pool{New: func() any { return new(run) }}
 // begin reads the three documents. The run must be ended, also after an error.
 func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
 	r, _ := runs.Get().(*run)
-	r.rules, r.steps, r.setter, r.src, r.observer = m.rules, m.steps, m.setter, current, o
+	r.rules, r.steps, r.setter, r.parts, r.src, r.observer = m.rules, m.steps, m.setter, m.parts, current, o
 	_, r.remembers = o.(silence) // who only wants to know leaves no trace
 	r.Begin(m.limits)
 	if err := r.base.ParseObject(base, m.limits); err != nil {

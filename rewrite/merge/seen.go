@@ -61,7 +61,8 @@ func (r *run) share(in *common, b, s, c tree.Value) {
 	for m := c.First(); m.Exists(); m = m.Next() {
 		switch bm, sm := base.Like(m), sent.Like(m); {
 		case !bm.Exists() && !sm.Exists():
-			in.others = true
+			in.others = in.others || !r.parts
+		case r.parts && bm.SameBytes(sm): // the client hasn't sent it
 		case !bm.Exists() && sm.Equal(m):
 			in.some = true
 		case sm.Exists():

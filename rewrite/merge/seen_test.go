@@ -47,6 +47,33 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 	}
 }
 
+// What a client didn't send as a part is as in the base. So it doesn't show that the client has seen nothing of what others have put in. A
+// wrong base would move the number by what all others have moved it, and the next wrong base by twice as much.
+func TestAPartShowsNothingOfWhatItLeavesOut(t *testing.T) {
+	m := sums(t).OfParts()
+	for range 8 { // other documents, with small steps
+		guessed(t, m, `{"n":0}`, `{"n":1}`, `{"n":1}`)
+	}
+	for name, c := range map[string]struct {
+		base, sent, current, want string
+		echo                      bool
+	}{
+		"a list": {`{"n":0,"tx":[]}`, `{"n":300,"tx":[]}`, `{"n":500,"tx":["A"]}`, `{"n":500,"tx":["A"]}`, true},
+		"a list of an object": {
+			`{"n":0,"o":{"tx":[],"x":0}}`, `{"n":300,"o":{"tx":[],"x":1}}`, `{"n":500,"o":{"tx":["A"],"x":0}}`,
+			`{"n":500,"o":{"tx":["A"],"x":1}}`, true},
+		"a new member": {`{"n":0}`, `{"n":300}`, `{"n":500,"a":1}`, `{"n":500,"a":1}`, true},
+		"but the part has a list without the others' entry": {
+			`{"n":0,"tx":[]}`, `{"n":300,"tx":["B"]}`, `{"n":500,"tx":["A"]}`, `{"n":800,"tx":["A","B"]}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := guessed(t, m, c.base, c.sent, c.current); string(r.Doc) != c.want || r.Echo != c.echo {
+				t.Errorf("%s, echo %t; want %s, echo %t", r.Doc, r.Echo, c.want, c.echo)
+			}
+		})
+	}
+}
+
 // One id of each of a document's lists is enough.
 func TestARepeatCountsOnceInAllOfTheDocument(t *testing.T) {
 	m := sums(t)

@@ -40,6 +40,9 @@ func (r *request) write(p *process) {
 	if b.Kind == session.KindAbsent && !r.part {
 		merger = merger.AfterCreation(b.Made)
 	}
+	if r.part {
+		merger = merger.OfParts()
+	}
 	r.doc = intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,
 		Stored: b.Kind != session.KindView || string(b.View) == string(b.Stored),

@@ -10,7 +10,7 @@ import (
 func people() []*shape {
 	return []*shape{
 		cinema(), rooms(), sizes(), shortFields(), checkboxes(), likes(), sheet(), polygon(), notesEpoch(), timesheet(), ports(), kanban(),
-		votesBack(), stockBack(),
+		votesBack(), stockBack(), claim(),
 	}
 }
 
@@ -310,4 +310,38 @@ func kanban() *shape {
 			cols[from] = slices.Delete(slices.Clone(l), i, i+1)
 			cols[to] = append(slices.Clone(list(cols[to])), card)
 		}}
+}
+
+// claim: a claim of an insurance. It is paid in several payments, and gets notes and documents. One of its flags is set, or its status.
+// Each change sets a time.
+func claim() *shape {
+	return &shape{name: "claim", rules: sum("/paid_total"), units: map[string]float64{"paid_total": 500, "updated_at": 0},
+		seed: func(c *change) map[string]any {
+			checklist := map[string]any{}
+			for i := range 16 {
+				checklist[fmt.Sprintf("step_%d", i)] = false
+			}
+			return map[string]any{
+				"claim_no": "C-1", "status": "open", "paid_total": num(0), "payments": []any{}, "notes": []any{}, "documents": []any{},
+				"checklist": checklist, "updated_at": c.time(),
+			}
+		},
+		edit: func(c *change, d map[string]any) {
+			d["updated_at"] = c.time()
+			switch c.IntN(5) {
+			case 0:
+				amount := 50 + c.Int64N(950)
+				d["payments"] = append(list(d["payments"]), map[string]any{"ref": "PAY-" + c.id(), "amount": num(amount), "payee": c.prose(1)})
+				d["paid_total"] = num(integer(d["paid_total"]) + amount)
+			case 1:
+				d["notes"] = append(list(d["notes"]), map[string]any{"by": c.name(), "text": c.prose(5)})
+			case 2:
+				object(d["checklist"])[fmt.Sprintf("step_%d", c.worker%16)] = c.IntN(2) == 0
+			case 3:
+				d["status"] = []string{"open", "in review", "waiting for documents", "approved", "rejected"}[c.IntN(5)]
+			default:
+				d["documents"] = append(list(d["documents"]), "scan-"+c.id()+".pdf")
+			}
+		},
+	}
 }
