@@ -1,8 +1,11 @@
 package app
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	"optimist/internal/enginetest"
 )
 
 // What a session's own bulk leaves is no conflict for its next one, though the bulk went as it was.
@@ -46,6 +49,35 @@ func TestAnItemThatPassesIsNewerThanItsSessionsReads(t *testing.T) {
 	w.wants(ask("POST", "/alias/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":3}`)), 200, "passed;")
 	w.put(doc1, `{"a":4}`)
 	w.wants(ask("PUT", doc1, `{"a":5}`), 409, "guarded;") // by others, which it hasn't seen
+}
+
+// Optimist can't read an answer in another form than JSON. So the request says what the session has written.
+func TestABulkWithAnAnswerInAnotherFormEndsWhatItsSessionKnew(t *testing.T) {
+	engine := enginetest.Serve(t)
+	yaml := enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.URL.RawQuery != "format=yaml" && r.Header.Get("Accept") != "application/yaml" {
+			return false
+		}
+		res, err := http.Post(engine+r.URL.Path, r.Header.Get("Content-Type"), r.Body)
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		defer func() { _ = res.Body.Close() }() // nobody reads it
+		rw.Header().Set("Content-Type", "application/yaml")
+		_, _ = rw.Write([]byte("---\nerrors: false\n"))
+		return true
+	})
+	for _, c := range [][]string{{"?format=yaml"}, {"", "Accept", "application/yaml"}} {
+		w := newWorldOn(t, "rules: [{name: r}]", Identity{}, yaml)
+		ask := func(method, target, text string, fields ...string) answer {
+			return w.ask(w.proxied, method, target, text, append(fields, "Optimist-Session", "s")...)
+		}
+		ask("PUT", doc1, `{"a":1}`)
+		w.wants(ask("POST", "/shop/_bulk"+c[0], lines(`{"index":{"_id":"1"}}`, `{"a":2}`), c[1:]...), 200, "passed;")
+		w.wants(ask("PUT", doc1, `{"a":1}`), 200, "")
+		w.holds(doc1, `{"a":1}`)
+	}
 }
 
 // That there was no document is a view, too, which ends once the session has made one: by an item that passes beside others, or by a bulk

@@ -38,11 +38,14 @@ func (i *Interceptor) bulk(r *request) bool {
 		}
 	}
 	left := asIs{reason: i.bulkReason(r)}
-	if left.reason == "" {
+	switch left.reason {
+	case "":
 		var done bool
 		if done, left = i.guardItems(r); done {
 			return true
 		}
+	case outcome.ReasonFormat:
+		left.of = i.namesIn(r)
 	}
 	switch {
 	case r.journal != nil:
@@ -54,6 +57,20 @@ func (i *Interceptor) bulk(r *request) bool {
 		return true
 	}
 	return i.passBulk(r, []wire.Field{i.passedField(r, t.spokesman(), left.reason)}, left.of)
+}
+
+// namesIn names the items of a bulk whose answer may come in a form that optimist can't read.
+func (i *Interceptor) namesIn(r *request) []bulk.Name {
+	if r.Op().Stream || !wire.NDJSONBody(r.Head().Fields) {
+		return nil
+	}
+	body, _, err := r.Plain(i.MaxBody)
+	if err != nil {
+		return nil
+	}
+	d, _ := i.defaults(r)
+	names, _ := bulk.Names(body, d)
+	return names
 }
 
 // asIs is a bulk that is to be forwarded as it is.
