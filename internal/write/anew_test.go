@@ -214,3 +214,26 @@ func TestADocumentThatWasDeletedInItsIndexIsNotMadeByAStaleWrite(t *testing.T) {
 	w.direct("DELETE", "/shop/_doc/1", "")
 	has(t, me.save("1", `{"a":2}`), 409, "guarded;attempts=1;base=session")
 }
+
+// The answer to the write is lost, too. It isn't sent again, because the engine may still have it, and it isn't asked again and again.
+func TestALostWriteIsNotMadeAgainInAnIndexThatWasMadeAnew(t *testing.T) {
+	for _, method := range []string{"PUT", "DELETE"} {
+		w := newWorld(t, "")
+		me := w.client("me")
+		has(t, me.save("1", `{"a":1}`), 201, "")
+		w.direct("DELETE", "/shop", "")
+		w.put("other", `{}`)
+		sent, asked := 0, 0
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if isWrite(r) {
+				sent++
+				return nil, lostError
+			}
+			asked++
+			return nil, nil
+		}
+		if r := me.send(method, "/shop/_doc/1", `{"a":2}`); !errors.Is(r.err, ErrUnknownOutcome) || sent != 1 || asked > 3 {
+			t.Errorf("%s: %v, sent %d times, asked %d times", method, r, sent, asked)
+		}
+	}
+}

@@ -71,10 +71,13 @@ func (a *attempt) fetch(ctx context.Context) error {
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
 	a.batch.Again()
-	a.noIndex, a.moved = errors.Is(err, base.ErrNoIndex), errors.Is(err, base.ErrMoved) && !a.anyMaybeApplied()
+	moved := errors.Is(err, base.ErrMoved)
+	a.noIndex, a.moved = errors.Is(err, base.ErrNoIndex), moved && !a.anyMaybeApplied()
 	switch {
 	case a.moved:
 		return base.ErrMoved
+	case moved: // to ask again would find the same
+		return ErrUnknownOutcome
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		a.cur, a.trail = first.unmarked(rev)
 		if err == nil {

@@ -253,3 +253,35 @@ func TestAPassedWriteFollowsItsName(t *testing.T) {
 	has(t, me.save("1", `{"of":"me","again":1}`), 200, "merged")
 	same(t, w.green(), `{"of":"me","g":1,"again":1}`)
 }
+
+// The answer to a write is lost. Before optimist looks, the index is copied, and the alias is moved to the copy. The write may be in the copy
+// already: it isn't made there once more.
+func TestALostWriteIsNotMadeAgainInACopyOfItsIndex(t *testing.T) {
+	for kind, send := range map[string]func(c *client) result{
+		"PUT":     func(c *client) result { return c.save("1", `{"n":2}`) },
+		"_update": func(c *client) result { return c.send("POST", "/shop/_update/1", `{"doc":{"n":2}}`) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+			w.direct("PUT", "/blue/_doc/1", `{"n":1}`)
+			me := w.client("me")
+			me.readBy()
+			lost := false
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if !isWrite(r) || lost {
+					return nil, nil
+				}
+				lost = true
+				w.engine.handle(r)
+				w.direct("PUT", "/green/_doc/1", `{"n":2}`)
+				w.push()
+				w.move()
+				return nil, lostError
+			}
+			if r := send(me); !errors.Is(r.err, ErrUnknownOutcome) {
+				t.Errorf("got %v", r)
+			}
+			same(t, w.green(), `{"n":2}`)
+		})
+	}
+}

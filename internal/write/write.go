@@ -86,9 +86,10 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 }
 
 // end makes the answer of a write that perform has ended with err. If the name was moved to another index meanwhile, end first performs
-// the write again, in that index. The error is base.ErrParked if the write is parked, and so hasn't ended.
+// the write again, in that index. It doesn't if the write may have been applied: the other index may be a copy of the one before, with the
+// write in it. The error is base.ErrParked if the write is parked, and so hasn't ended.
 func (s *Service) end(c *change, err error) (*respond.Answer, error) {
-	for errors.Is(err, base.ErrMoved) && c.moves < maxMoves {
+	for errors.Is(err, base.ErrMoved) && !errors.Is(err, ErrUnknownOutcome) && c.moves < maxMoves {
 		if err = s.beginAgain(c); err == nil {
 			err = s.perform(c.ctx, c)
 		}
