@@ -80,6 +80,29 @@ func TestABulkWithAnAnswerInAnotherFormEndsWhatItsSessionKnew(t *testing.T) {
 	}
 }
 
+// Nothing was written by a bulk that the engine has refused as a whole, in whatever form. What the session has seen stays its base.
+func TestARefusedBulkWithAnAnswerInAnotherFormEndsNothing(t *testing.T) {
+	engine := enginetest.Serve(t)
+	busy := enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.URL.RawQuery != "format=yaml" {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/yaml")
+		rw.WriteHeader(http.StatusTooManyRequests)
+		_, _ = rw.Write([]byte("---\nstatus: 429\n"))
+		return true
+	})
+	w := newWorldOn(t, "rules: [{name: r}]", Identity{}, busy)
+	ask := func(method, target, text string) answer {
+		return w.ask(w.proxied, method, target, text, "Optimist-Session", "s")
+	}
+	ask("PUT", doc1, `{"a":1}`)
+	w.wants(ask("POST", "/shop/_bulk?format=yaml", lines(`{"index":{"_id":"1"}}`, `{"a":2}`)), 429, "passed;")
+	w.put(doc1, `{"a":1,"others":1}`)
+	w.wants(ask("PUT", doc1, `{"a":3}`), 200, "merged;")
+	w.holds(doc1, `{"a":3,"others":1}`)
+}
+
 // That there was no document is a view, too, which ends once the session has made one: by an item that passes beside others, or by a bulk
 // that passes as a whole.
 func TestAnItemThatPassesEndsTheViewThatThereIsNoDocument(t *testing.T) {

@@ -198,7 +198,11 @@ func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) 
 	if r.Client().Known {
 		epoch := i.Sessions.Epoch()
 		capture = watch.NewCapture(budget.Of(r.Context()), bulkLimit)
-		capture.Whole = func() { i.noteBulk(r, capture, of, epoch) }
+		capture.Whole = func() {
+			if capture.Status/100 != 4 { // else the engine has refused all of it
+				i.noteBulk(r, capture, of, epoch)
+			}
+		}
 	}
 	return i.forward(r, &s, fields, capture)
 }
