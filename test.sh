@@ -197,7 +197,7 @@ unit() {
 # it has another try.
 fuzz_one() {
   local status try said
-  said=$(mktemp "$tmp/fuzz.XXXXXX") || return
+  said=$(mktemp "$tmp/fuzzed.XXXXXX") || return
   for try in 1 2; do
     go test -json -run='^$' -fuzz="^${1##*:}\$" -fuzztime="$FUZZTIME" -parallel=1 -timeout=10m "./$(dirname "${1%%:*}")" >"$said"
     status=$?
@@ -205,15 +205,19 @@ fuzz_one() {
       break
     fi
   done
-  cat "$said"
   return $status
 }
 
-# Every fuzz target for a moment. go test takes one at a time, and builds and starts it longer than that: so each has one processor.
+# Every fuzz target for a moment. go test takes one at a time, and builds and starts it longer than that: so each has one processor. What
+# they say comes at the end, because the lines of two that say it at once would mix.
 fuzz() {
+  local status=0
   export -f fuzz_one
   export FUZZTIME tmp
-  grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func /:/' | xargs -n 1 -P "$(nproc)" bash -c 'fuzz_one "$1"' fuzz
+  grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func /:/' |
+    xargs -n 1 -P "$(nproc)" bash -c 'fuzz_one "$1"' fuzz || status=1
+  cat "$tmp"/fuzzed.*
+  return $status
 }
 
 # The engines are started once and shared by all packages, which start them themselves otherwise. The attacks have no race detector: their
