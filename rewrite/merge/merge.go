@@ -46,14 +46,11 @@ func (m *Merger) In(room tree.Room) *Merger {
 	return &in
 }
 
-// OfParts returns the Merger with the same strategies for clients that send parts. Then sent is the base with the part in it: what the part
+// OfParts returns a Merger like m, which is Guessing, for clients that send parts. Then sent is the base with the part in it: what the part
 // leaves out is as in the base, whatever the client has seen. See sight.
 func (m *Merger) OfParts() *Merger {
 	of := *m
 	of.parts = true
-	if m.guessing != nil {
-		of.guessing = m.guessing.OfParts()
-	}
 	return &of
 }
 

@@ -50,7 +50,7 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 // What a client didn't send as a part is as in the base. So it doesn't show that the client has seen nothing of what others have put in. A
 // wrong base would move the number by what all others have moved it, and the next wrong base by twice as much.
 func TestAPartShowsNothingOfWhatItLeavesOut(t *testing.T) {
-	m := sums(t).OfParts()
+	m := sums(t).Guessing().OfParts()
 	for range 8 { // other documents, with small steps
 		guessed(t, m, `{"n":0}`, `{"n":1}`, `{"n":1}`)
 	}

@@ -36,12 +36,12 @@ func (r *request) write(p *process) {
 	merger := x.merger
 	if b.Guessed {
 		merger = merger.Guessing()
+		if r.part {
+			merger = merger.OfParts()
+		}
 	}
 	if b.Kind == session.KindAbsent && !r.part {
 		merger = merger.AfterCreation(b.Made)
-	}
-	if r.part {
-		merger = merger.OfParts()
 	}
 	r.doc = intent.Document{Sent: sent, Merger: merger, Base: intent.Base{
 		Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent,

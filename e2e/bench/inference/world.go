@@ -8,7 +8,7 @@ import (
 )
 
 // world is virtual time, and the processes that live in it. One process runs at a time, and nothing depends on the machine: the same
-// seed gives the same run.
+// seed gives the same run. The exception is what depends on the product's hashes, which each process seeds anew: see highscores.
 type world struct {
 	*rand.Rand
 	now   time.Duration
