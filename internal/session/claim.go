@@ -10,8 +10,7 @@ import (
 // claim is a write's reservation, with all that is needed to end it. The caller may change the exported fields of Base, so claim has
 // copies of those that are given back.
 type claim struct {
-	store   *Store
-	sh      *shard // of key
+	sh      *shard // of key; nil: the claim is ended, or there was none
 	key     viewcache.Key
 	entry   *viewcache.Entry // of key, when the base was taken; nil: there was none
 	network identity.Network // of the client that writes

@@ -49,7 +49,7 @@ func (s *Store) Hold(ctx context.Context, sess Session, ref doc.Ref, c Copy, sen
 
 // Join makes o end when b ends, and in the same way.
 func (b *Base) Join(o Base) {
-	if o.claim.store == nil {
+	if o.claim.sh == nil {
 		return
 	}
 	j := new(Base) // not o itself: most have nothing to join
@@ -64,10 +64,10 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	}
 	k := viewcache.KeyOf(sess, ref.Clone())
 	sh := s.shard(k)
-	b := Base{claim: claim{store: s, sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
+	b := Base{claim: claim{sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	b.claim.arrived, b.claim.came = sh.Order, sh.clock()
+	b.claim.arrived, b.claim.came = sh.Order, s.clock()
 	sh.startPending(&b.claim)
 	return b
 }

@@ -20,14 +20,11 @@ const (
 // is ended.
 func (b *Base) Made() (made [][]byte) {
 	c := &b.claim
-	if b.Kind != KindAbsent || !b.Guessed || c.store == nil {
+	if b.Kind != KindAbsent || !b.Guessed || c.sh == nil {
 		return nil
 	}
-	sh, now := c.sh, c.store.clock()
-	gone := c.store.find(c.key.Ref.Index, c.key.Session.Credentials(), now).Gone()
-	sh.mu.Lock()
+	sh, e, _, _ := c.sh.store.open(c.key)
 	defer sh.mu.Unlock()
-	e := sh.Get(c.key, gone, now)
 	if e == nil {
 		return nil
 	}

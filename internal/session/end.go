@@ -27,20 +27,21 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		a.Copy = Copy{} // the joined base has it
 	}
 	c := b.end()
-	if c.store == nil {
+	if c.sh == nil {
 		return
 	}
-	now := c.store.clock()
-	ix := c.store.index(c.key.Ref.Index, c.key.Session.Credentials(), now)
+	s := c.sh.store
+	now := s.clock()
+	ix := s.index(c.key.Ref.Index, c.key.Session.Credentials(), now)
 	if !a.Created {
-		c.store.wrote(ix, c.key.Session, now)
+		s.wrote(ix, c.key.Session, now)
 	}
 	switch {
 	case deleted || c.key.Session.IsNamed() || c.key.Session.IsImplicit():
 	case !c.blind:
 		ix.WroteKnown(c.key.Session, now)
 	case !a.Created:
-		ix.WroteBlindly(c.key.Session, maphash.Comparable(c.store.seed, c.key.Ref), now)
+		ix.WroteBlindly(c.key.Session, maphash.Comparable(s.seed, c.key.Ref), now)
 	case a.Sent != nil && !ix.IsBlind(c.key.Session, now) && ix.KeepsBodies(now):
 		c.leavesBase = true // the client holds the document that it sent
 	}
@@ -49,8 +50,7 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		b.unanswered = Unanswered{c.sh, unanswered}
 	}
 	if renewed {
-		c.store.notes.DropIndex(c.key.Ref.Index, c.store.clock())
-		c.store.o.Renewed.Call(c.key.Session.Credentials(), c.key.Ref.Index)
+		s.renewed(c.key.Session.Credentials(), c.key.Ref.Index)
 	}
 }
 
@@ -73,7 +73,7 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 // the write was under way for longer than views are kept, optimist may have forgotten that, and takes it for such a client, too.
 func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sent []byte) viewcache.View {
 	wroteNewer := e.View.Set && viewcache.Newer(e.View.Numbers, v.Numbers)
-	forgotten := v.At-c.came >= int64(c.store.o.MaxAge)
+	forgotten := v.At-c.came >= int64(sh.store.o.MaxAge)
 	if e.Key.Session.IsNamed() && (wroteNewer || forgotten || c.givenUp) {
 		sh.emptied(e, false)
 		return v
@@ -85,11 +85,11 @@ func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sen
 // settle makes the revision that an acknowledged write left the session's view. unanswered is the write, if its client may still repeat it
 // because it has no answer yet. renewed says that somebody has made the index anew, as the numbers of the answer show.
 func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
+	k, sh := c.key, c.sh
 	var stored, sent []byte
 	if c.leavesBase {
-		stored, sent = c.store.bodies(a, c.key.Session.IsNamed(), ix, now)
+		stored, sent = sh.store.bodies(a, k.Session.IsNamed(), ix, now)
 	}
-	k, sh := c.key, c.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
@@ -127,7 +127,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	} else {
 		sh.Use(e, c.network)
 	}
-	sh.acknowledged(e, ix, a.Stored.Numbers, c.store.tickets.Load())
+	sh.acknowledged(e, ix, a.Stored.Numbers, sh.store.tickets.Load())
 	if !deleted && !k.Session.IsNamed() {
 		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
 	}
@@ -164,8 +164,9 @@ func (b *Base) Release() {
 		return
 	}
 	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim belongs to another series, or to none
-	s, now := c.store, c.store.clock()
-	ix, sh := s.find(c.key.Ref.Index, c.key.Session.Credentials(), now), c.sh
+	sh := c.sh
+	now := sh.store.clock()
+	ix := sh.store.findOf(c.key, now)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.release(&c, ix.Gone(), now)
@@ -178,7 +179,7 @@ func (b *Base) LeaveToEngine(makes func(base []byte) ([]byte, error)) {
 	var l *forEngine
 	c := &b.claim
 	if (c.Numbers.Known() || c.kind == KindAbsent) && (c.took == choice.TakeRead || c.series != nil) {
-		l = &forEngine{store: c.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
+		l = &forEngine{store: c.sh.store, key: c.key, Sight: c.Sight, read: c.took == choice.TakeRead, series: c.series.leaveToEngine()}
 		if l.series != nil && c.sent != nil && !c.sentPart {
 			l.made, _ = makes(c.sent) // if it is nil, the numbers are a guard all the same
 		}
@@ -199,19 +200,17 @@ func (b *Base) EngineMerged(rev doc.Revision) {
 		return
 	}
 	b.toEngine = nil
-	s, now := l.store, l.store.clock()
 	if rev.Known() {
-		v := viewcache.View{Sight: viewcache.Sight{Numbers: rev.Numbers, Version: rev.Version, At: now}}
+		v := viewcache.View{Sight: viewcache.Sight{Numbers: rev.Numbers, Version: rev.Version, At: l.store.clock()}}
 		v.Difference = rev.Numbers != l.Numbers && rev.Version != l.Version+1
 		l.series.see(&v, l.made, nil)
 	}
 	if !l.read {
 		return
 	}
-	ix, sh := s.find(l.key.Ref.Index, l.key.Session.Credentials(), now), s.shard(l.key)
-	sh.mu.Lock()
+	sh, e, _, _ := l.store.open(l.key)
 	defer sh.mu.Unlock()
-	if e := sh.Get(l.key, ix.Gone(), now); e != nil {
+	if e != nil {
 		e.SpendRead(&l.Sight)
 	}
 }
@@ -248,7 +247,7 @@ func (u *Unanswered) NoteAnswer() {
 		*u = Unanswered{}
 		a.sh.mu.Lock()
 		defer a.sh.mu.Unlock()
-		a.attempt.Answer(a.sh.clock())
+		a.attempt.Answer(a.sh.store.clock())
 	}
 }
 

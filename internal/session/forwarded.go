@@ -18,7 +18,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	if sess.InTrace() {
 		s.ReadUnknown(sess.Written(), ref)
 	}
-	sh, e, gone, now := s.open(sess, ref)
+	sh, e, gone, now := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e == nil && sess.IsImplicit() {
 		e = sh.Put(viewcache.KeyOf(sess, ref), sess.Network(), gone, at, now)
@@ -63,7 +63,7 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 	if sess.InTrace() {
 		s.WroteForwarded(sess.Written(), ref, left, whole, at)
 	}
-	sh, e, gone, now := s.open(sess, ref)
+	sh, e, gone, now := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e == nil {
 		return
@@ -102,7 +102,7 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	if sess.InTrace() {
 		s.WriteUndone(sess.Written(), ref, n)
 	}
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	switch {
 	case e == nil, n.Known() && e.View.Set && e.View.Numbers.SeqNo > n.SeqNo:
@@ -146,13 +146,11 @@ func (s *Store) ChangedUnknown(sess Session) {
 	}
 }
 
-// open locks the shard of ref, and returns the session's entry for ref; nil: there is none. Reads from before the epoch gone don't count
-// any more. The caller unlocks the shard.
-func (s *Store) open(sess Session, ref doc.Ref) (sh *shard, e *viewcache.Entry, gone Epoch, now int64) {
-	now = s.clock()
-	ix := s.find(ref.Index, sess.Credentials(), now)
-	k := viewcache.KeyOf(sess, ref)
-	sh = s.shard(k)
+// open locks the shard of k, and returns the entry of k; nil: there is none. Reads from before the epoch gone don't count any more. The
+// caller unlocks the shard.
+func (s *Store) open(k viewcache.Key) (sh *shard, e *viewcache.Entry, gone Epoch, now int64) {
+	sh, now = s.shard(k), s.clock()
+	ix := s.findOf(k, now)
 	sh.mu.Lock()
 	gone = ix.Gone()
 	return sh, sh.Get(k, gone, now), gone, now
@@ -178,7 +176,7 @@ func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
 // ReadPart is ReadUnnumbered for an answer with a part of the document. The answer may have numbers. If these are the numbers of the
 // thread's last read or write, the thread has seen nothing new.
 func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e == nil || !sess.IsNamed() {
 		return

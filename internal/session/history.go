@@ -160,8 +160,9 @@ func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
 // Combined notes that the write which left the revision n held the changes of several clients.
 func (s *Store) Combined(sess Session, ref doc.Ref, n doc.Numbers, changes int) {
 	if changes > 1 && n.Known() && !s.dryRun {
-		sh, e, gone, _ := s.open(sess, ref)
+		k := viewcache.KeyOf(sess, ref)
+		sh, e, gone, _ := s.open(k)
 		defer sh.mu.Unlock()
-		sh.DocumentOf(viewcache.KeyOf(sess, ref), e, gone).Find(n).NoteChanges(changes)
+		sh.DocumentOf(k, e, gone).Find(n).NoteChanges(changes)
 	}
 }

@@ -12,12 +12,13 @@ func (sh *shard) note(e *viewcache.Entry) {
 	if e.Key.Session.IsNamed() {
 		sh.pending.Of(e.Key).Saw(e.NewestRead, e.NewestView)
 	}
-	if sh.notes == nil || e.Key.Session.IsImplicit() {
+	notes := sh.store.notes
+	if notes == nil || e.Key.Session.IsImplicit() {
 		return
 	}
 	n := noteOf(e, sh.pending.Of(e.Key))
-	n.At, n.Network = sh.notes.Started()+e.Touched, sh.notes.Network(uint64(e.Network()))
-	sh.notes.Put(e.NoteID, n)
+	n.At, n.Network = notes.Started()+e.Touched, notes.Network(uint64(e.Network()))
+	notes.Put(e.NoteID, n)
 }
 
 // noteOf makes the note of an entry. f has the document's writes in flight.

@@ -68,8 +68,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 		r.into(true)
 	}
 	if r.renewed {
-		s.notes.DropIndex(ref.Index, s.clock())
-		s.o.Renewed.Call(sess.Credentials(), ref.Index)
+		s.renewed(sess.Credentials(), ref.Index)
 	}
 }
 

@@ -50,7 +50,7 @@ func (b *Base) TermBefore() int64 {
 	if c.sh == nil {
 		return 0
 	}
-	gone := c.store.find(c.key.Ref.Index, c.key.Session.Credentials(), c.store.clock()).Gone()
+	gone := c.sh.store.findOf(c.key, c.sh.store.clock()).Gone()
 	c.sh.mu.Lock()
 	defer c.sh.mu.Unlock()
 	return c.sh.DocumentOf(c.key, nil, gone).TermAt(c.takenAt)
@@ -59,15 +59,14 @@ func (b *Base) TermBefore() int64 {
 // IsVoid reports whether the index was forgotten since the base was taken: another document may have the base's numbers now.
 func (b *Base) IsVoid() bool {
 	c := &b.claim
-	return c.store != nil && c.store.Dropped(c.key.Session.Credentials(), c.key.Ref.Index, c.since)
+	return c.sh != nil && c.sh.store.Dropped(c.key.Session.Credentials(), c.key.Ref.Index, c.since)
 }
 
 // IndexMissing notes an answer to a read that says that there is no such index. ticket is the read's. The store forgets the index, unless
 // a write was acknowledged since: that write has created the index.
 func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
 	if !s.dryRun && s.find(name, c, s.clock()).Missing(ticket) {
-		s.notes.DropIndex(name, s.clock())
-		s.o.Renewed.Call(c, name)
+		s.renewed(c, name)
 	}
 }
 

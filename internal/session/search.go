@@ -61,7 +61,7 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 		return
 	}
 	since := choice.NewSince(newer, older)
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e != nil {
 		e.Since = since
@@ -72,7 +72,7 @@ func (s *Store) foundOlder(sess Session, ref doc.Ref, older doc.Revision) {
 // inHand is the revision that the session has seen last of the document: the one that it has read, or the document that it has sent. known
 // says that the entry has the differences between that revision and the older one already.
 func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc.Revision, known bool) {
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	switch {
 	case e == nil:
@@ -89,7 +89,7 @@ func (s *Store) inHand(sess Session, ref doc.Ref, older doc.Numbers) (newest doc
 // hasNewer reports whether the session has read or written a newer revision than n. A revision doesn't count if the engine has refused a
 // write that it guarded.
 func (s *Store) hasNewer(sess Session, ref doc.Ref, n doc.Numbers) bool {
-	sh, e, _, _ := s.open(sess, ref)
+	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e == nil {
 		return false

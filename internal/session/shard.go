@@ -1,11 +1,9 @@
 package session
 
 import (
-	"context"
 	"sync"
 
 	"optimist/internal/choice"
-	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -16,9 +14,7 @@ type shard struct {
 	mu sync.Mutex
 	*viewcache.Memory
 
-	clock   func() int64
-	left    func(context.Context) bool
-	notes   *note.Book // nil: there is none
+	store   *Store // the store that the shard is a part of, as New has returned it
 	pending repeat.PendingTable[viewcache.Key]
 	// inheritances are the claims that first tries have given back for their repeats, until the repeats take them.
 	inheritances map[*repeat.Attempt]*claim
@@ -30,7 +26,7 @@ type shard struct {
 }
 
 func newShard(s *Store, bound int64) *shard {
-	sh := &shard{clock: s.clock, left: s.o.Left, notes: s.notes, inheritances: make(map[*repeat.Attempt]*claim)}
+	sh := &shard{store: s, inheritances: make(map[*repeat.Attempt]*claim)}
 	sh.Memory = viewcache.New(viewcache.Options{
 		Seed: s.seed, MaxAge: int64(s.o.MaxAge), Bound: bound, Reads: s.o.Candidates, Notes: s.notes, Changed: sh.note,
 	})
@@ -83,7 +79,7 @@ func (sh *shard) release(c *claim, gone Epoch, now int64) {
 	switch {
 	case reserved && c.since < gone:
 		sh.Lose(k, c.network, ReasonIndex)
-	case reserved && now-c.At >= int64(c.store.o.MaxAge):
+	case reserved && now-c.At >= int64(sh.store.o.MaxAge):
 		sh.Lose(k, c.network, ReasonAged)
 	case reserved:
 		sh.putBack(sh.Put(k, c.network, gone, c.since, now), c)

@@ -175,13 +175,24 @@ func (s *Store) Dropped(c Credentials, index string, at Epoch) bool {
 }
 
 // index returns the state of the index of that name, for clients with those credentials. The engine must have the index.
-func (s *contents) index(name string, c Credentials, now int64) indexstate.Index[Session] {
+func (s *Store) index(name string, c Credentials, now int64) indexstate.Index[Session] {
 	return s.indices.Index(name, indexstate.Owner(c), now)
 }
 
 // find is index for a name that may be of no index.
-func (s *contents) find(name string, c Credentials, now int64) indexstate.Index[Session] {
+func (s *Store) find(name string, c Credentials, now int64) indexstate.Index[Session] {
 	return s.indices.Find(name, indexstate.Owner(c), now)
+}
+
+// findOf is find for the index of k.
+func (s *Store) findOf(k viewcache.Key, now int64) indexstate.Index[Session] {
+	return s.find(k.Ref.Index, k.Session.Credentials(), now)
+}
+
+// renewed is called without a lock held, when clients with these credentials have shown that somebody has made the index anew.
+func (s *Store) renewed(c Credentials, index string) {
+	s.notes.DropIndex(index, s.clock())
+	s.o.Renewed.Call(c, index)
 }
 
 // DropIndex forgets an index for clients with those credentials: its numbers may mean other documents from now on. For all other clients

@@ -92,8 +92,8 @@ func (t *selection) endWait() {
 // try returns a base, or a channel to wait for.
 func (t *selection) try() (b Base, wait <-chan struct{}) {
 	t.now = t.s.clock()
-	b.claim = claim{store: t.s, sh: t.sh, key: t.k, network: t.sess.Network(), since: t.s.Epoch()}
-	t.ix = t.s.find(t.k.Ref.Index, t.k.Session.Credentials(), t.now)
+	b.claim = claim{sh: t.sh, key: t.k, network: t.sess.Network(), since: t.s.Epoch()}
+	t.ix = t.s.findOf(t.k, t.now)
 	if !t.s.dryRun {
 		giveUp(t.ix)
 	}
@@ -103,7 +103,7 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 		if t.traceTells { // equal bytes are an equal change in another trace
 			hash = (hash ^ maphash.Comparable(t.s.seed, t.sess.Trace())) | 1
 		}
-		t.attempt = repeat.New(hash, t.sh.left)
+		t.attempt = repeat.New(hash, t.s.o.Left)
 	}
 	if t.attempt.IsLookedFor() {
 		b.claim.attempt = t.attempt

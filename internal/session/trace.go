@@ -21,9 +21,9 @@ func (t *selection) takeInTrace(ctx context.Context) (Base, error) {
 		reads, _ = t.traceHas()
 	}
 	t.readInTrace = reads
-	t.traceTells = reads && t.s.find(t.k.Ref.Index, t.sess.Credentials(), t.s.clock()).TracesTell()
+	t.traceTells = reads && t.s.findOf(t.k, t.s.clock()).TracesTell()
 	b, err := t.take(ctx)
-	if b.claim.trace == t.sess.Trace() && b.claim.store != nil {
+	if b.claim.trace == t.sess.Trace() && b.claim.sh != nil {
 		b.Join(t.s.Witness(thread, t.k.Ref)) // so that the sent document becomes the trace's view
 	}
 	return b, err
@@ -31,9 +31,8 @@ func (t *selection) takeInTrace(ctx context.Context) (Base, error) {
 
 // traceHas reports whether reads of the trace are outstanding, and whether the store knows a write from one of them, or has one in flight.
 func (t *selection) traceHas() (reads, wrote bool) {
-	now, thread := t.s.clock(), viewcache.KeyOf(t.sess.Written(), t.k.Ref)
-	gone := t.s.find(t.k.Ref.Index, t.sess.Credentials(), now).Gone()
-	t.sh.mu.Lock()
+	thread := viewcache.KeyOf(t.sess.Written(), t.k.Ref)
+	_, e, gone, now := t.s.open(t.k)
 	defer t.sh.mu.Unlock()
-	return t.sh.Get(t.k, gone, now).HasReadIn(t.sess.Trace()), t.sh.Get(thread, gone, now) != nil || t.sh.pending.Of(thread) != nil
+	return e.HasReadIn(t.sess.Trace()), t.sh.Get(thread, gone, now) != nil || t.sh.pending.Of(thread) != nil
 }
