@@ -120,6 +120,8 @@ type Ack struct {
 	Written bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
+
+	deleted bool // the write was a delete
 }
 
 // differs reports whether something else was stored than was sent.

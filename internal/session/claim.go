@@ -27,20 +27,21 @@ type claim struct {
 	viewcache.View        // for a read, only the fields that reads have, too
 	sent, stored   []byte // the bodies of View
 	sentPart       bool   // sent is a part of a document, and not what the client has seen
-	guessed        bool   // the base is one of several candidates
+	ambiguous      bool   // as of Base
 
 	// Of a reserved read:
 	trace   Trace   // the trace in which it was made
 	program Program // the program that made it; 0: it isn't known
 	spent   bool    // a client has perhaps written a part from it: see viewcache.Read
 
-	leavesBase bool            // the revision that this write leaves can be a later write's base
-	blind      bool            // the session knew nothing of the document: if the write overwrites the document, its client is a blind writer
-	series     *Series         // the write's series, which learns what it leaves; nil: the write is in none
-	pending    *repeat.Pending // the document's writes in flight, if this write is one of them; else nil
-	givenUp    bool            // the session is named, and its client has read and written since the write came: see saw
-	attempt    *repeat.Attempt // nil: nobody looks for repeats of it
-	first      *repeat.Attempt // the acknowledged write that this one repeats, if its client is known to have given it up; else nil
+	// pending has the document's writes in flight, among them this one. nil: this write isn't among them, and what it leaves is no later
+	// write's base.
+	pending *repeat.Pending
+	blind   bool            // the session knew nothing of the document: if the write overwrites the document, its client is a blind writer
+	series  *Series         // the write's series, which learns what it leaves; nil: the write is in none
+	givenUp bool            // the session is named, and its client has read and written since the write came: see saw
+	attempt *repeat.Attempt // nil: nobody looks for repeats of it
+	first   *repeat.Attempt // the acknowledged write that this one repeats, if its client is known to have given it up; else nil
 	// outcomeUnknown says that the outcome of this write, or of its first try, is unknown. (Doubt says so of an earlier write with this base.)
 	outcomeUnknown bool
 }

@@ -64,7 +64,7 @@ func (s *Store) Witness(sess Session, ref doc.Ref) Base {
 	}
 	k := viewcache.KeyOf(sess, ref.Clone())
 	sh := s.shard(k)
-	b := Base{claim: claim{sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit, leavesBase: true}}
+	b := Base{claim: claim{sh: sh, key: k, network: sess.Network(), since: s.Epoch(), kind: KindExplicit}}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	b.claim.arrived, b.claim.came = sh.Order, s.clock()

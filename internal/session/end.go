@@ -13,39 +13,34 @@ import (
 // Commit ends the reservation after an acknowledged write. The reserved base is used up, and the session has seen the body that it sent.
 // A write without a base leaves no view in an inferred session, unless it has created the document. So the session's next write has no base
 // either, and is stored as it was sent.
-func (b *Base) Commit(a Ack) { b.acknowledged(a, false) }
-
-// Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
-func (b *Base) Delete() { b.acknowledged(Ack{}, true) }
-
-func (b *Base) acknowledged(a Ack, deleted bool) {
+func (b *Base) Commit(a Ack) {
 	if b.claim.sentPart {
 		a.Sent = nil
 	}
 	if j := b.takeJoined(); j != nil {
-		j.acknowledged(a, deleted)
+		j.Commit(a)
 		a.Copy = Copy{} // the joined base has it
 	}
 	c := b.end()
 	if c.sh == nil {
 		return
 	}
-	s := c.sh.store
+	s, leavesBase := c.sh.store, c.pending != nil
 	now := s.clock()
 	ix := s.index(c.key.Ref.Index, c.key.Session.Credentials(), now)
 	if !a.Created {
 		s.wrote(ix, c.key.Session, now)
 	}
 	switch {
-	case deleted || c.key.Session.IsNamed() || c.key.Session.IsImplicit():
+	case a.deleted || c.key.Session.IsNamed() || c.key.Session.IsImplicit():
 	case !c.blind:
 		ix.WroteKnown(c.key.Session, now)
 	case !a.Created:
 		ix.WroteBlindly(c.key.Session, maphash.Comparable(s.seed, c.key.Ref), now)
 	case a.Sent != nil && !ix.IsBlind(c.key.Session, now) && ix.KeepsBodies(now):
-		c.leavesBase = true // the client holds the document that it sent
+		leavesBase = true // the client holds the document that it sent
 	}
-	unanswered, renewed := c.settle(&a, deleted, ix, now)
+	unanswered, renewed := c.settle(&a, leavesBase, ix, now)
 	if unanswered != nil {
 		b.unanswered = Unanswered{c.sh, unanswered}
 	}
@@ -53,6 +48,9 @@ func (b *Base) acknowledged(a Ack, deleted bool) {
 		s.renewed(c.key.Session.Credentials(), c.key.Ref.Index)
 	}
 }
+
+// Delete ends the reservation after an acknowledged delete. The session has seen that the document is absent.
+func (b *Base) Delete() { b.Commit(Ack{deleted: true}) }
 
 // passedBy is called after a write that didn't take the entry's view as its base, such as a blind writer's, and left these numbers. It
 // drops a view that is older: if the session's next write had this view as its base, it would count this write's change twice. e may be
@@ -82,12 +80,13 @@ func (sh *shard) saw(c *claim, e *viewcache.Entry, v viewcache.View, stored, sen
 	return e.View
 }
 
-// settle makes the revision that an acknowledged write left the session's view. unanswered is the write, if its client may still repeat it
-// because it has no answer yet. renewed says that somebody has made the index anew, as the numbers of the answer show.
-func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
+// settle makes the revision that an acknowledged write left the session's view. Without leavesBase, no later write may be made from that
+// revision, and it becomes no view. unanswered is the write, if its client may still repeat it because it has no answer yet. renewed says
+// that somebody has made the index anew, as the numbers of the answer show.
+func (c *claim) settle(a *Ack, leavesBase bool, ix indexstate.Index[Session], now int64) (unanswered *repeat.Attempt, renewed bool) {
 	k, sh := c.key, c.sh
 	var stored, sent []byte
-	if c.leavesBase {
+	if leavesBase {
 		stored, sent = sh.store.bodies(a, k.Session.IsNamed(), ix, now)
 	}
 	sh.mu.Lock()
@@ -104,7 +103,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 			c.since = gone
 		}
 	}
-	if !c.leavesBase {
+	if !leavesBase {
 		sh.passedBy(e, a.Stored.Numbers)
 		return nil, renewed
 	}
@@ -114,7 +113,7 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 	case c.since < gone:
 		sh.Lose(k, c.network, ReasonIndex)
 		return nil, renewed
-	case !deleted && !a.Stored.Known():
+	case !a.deleted && !a.Stored.Known():
 		if e = sh.Get(k, gone, now); e != nil { // from the older view as a base, the next write would count this write's change twice
 			sh.outdate(e)
 			sh.note(e)
@@ -128,13 +127,13 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 		sh.Use(e, c.network)
 	}
 	sh.acknowledged(e, ix, a.Stored.Numbers, sh.store.tickets.Load())
-	if !deleted && !k.Session.IsNamed() {
-		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
-	}
-	if !deleted {
+	if !a.deleted {
+		if !k.Session.IsNamed() {
+			unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
+		}
 		e.Spend(&c.View)
 	}
-	v := c.viewOf(a, deleted, now)
+	v := c.viewOf(a, now)
 	left := sh.saw(c, e, v, stored, sent)
 	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
@@ -146,9 +145,9 @@ func (c *claim) settle(a *Ack, deleted bool, ix indexstate.Index[Session], now i
 }
 
 // viewOf is the view of the revision that the acknowledged write left.
-func (c *claim) viewOf(a *Ack, deleted bool, now int64) viewcache.View {
+func (c *claim) viewOf(a *Ack, now int64) viewcache.View {
 	sight := viewcache.Sight{Numbers: a.Stored.Numbers, Version: a.Stored.Version, At: now}
-	v := viewcache.View{Sight: sight, Absent: deleted, Answer: a.AnswerNumbers}
+	v := viewcache.View{Sight: sight, Absent: a.deleted, Answer: a.AnswerNumbers}
 	v.Difference, v.FromNothing, v.Unread = a.differs(), c.kind == KindAbsent, c.blind
 	return v
 }
@@ -160,7 +159,7 @@ func (b *Base) Release() {
 		j.Release()
 	}
 	c := b.end()
-	if !c.leavesBase {
+	if c.pending == nil {
 		return
 	}
 	c.Failure, c.series = c.Contradiction, nil // a repeat that gets the claim belongs to another series, or to none

@@ -120,7 +120,7 @@ func (t *selection) claim(e *viewcache.Entry, d choice.Decision, c *claim) {
 // takeFrom takes the base out of the entry, and counts the write as in flight.
 func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 	c := &b.claim
-	c.key, c.leavesBase, c.guessed = t.ownKey(e), true, b.Ambiguous
+	c.key, c.ambiguous = t.ownKey(e), b.Ambiguous
 	if c.outcomeUnknown = d.Doubtful; c.outcomeUnknown {
 		e.Repeats.Drop(t.inDoubt)
 	}
@@ -157,10 +157,9 @@ func (t *selection) takeFrom(e *viewcache.Entry, d choice.Decision, b *Base) {
 
 // reserveNothing makes the base of a write for which the session has none: KindLost if it has had one, else KindNone.
 func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
-	c := &b.claim
-	c.leavesBase = t.Named
+	c, leavesBase := &b.claim, t.Named
 	if why := t.sh.Lost(t.k, e); why != ReasonNone {
-		b.Kind, b.Reason, c.leavesBase = KindLost, why, true
+		b.Kind, b.Reason, leavesBase = KindLost, why, true
 	} else if t.now < t.s.sure.Load() && !t.k.Session.IsImplicit() { // the client may have read before the start; a copy can't be from before
 		b.Kind, b.Reason = KindLost, ReasonRestart
 	} else if t.Named && !t.k.Session.IsImplicit() && t.wasShown() {
@@ -170,7 +169,7 @@ func (t *selection) reserveNothing(e *viewcache.Entry, b *Base) {
 	if !t.k.Session.IsImplicit() {
 		t.count(b.Kind)
 	}
-	if c.leavesBase && !t.s.dryRun {
+	if leavesBase && !t.s.dryRun {
 		c.key.Ref = t.k.Ref.Clone()
 		t.sh.startPending(c)
 	}

@@ -42,7 +42,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 // reserveRecollection makes the recollection the base.
 func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
 	c, m := &b.claim, &e.Recollection.Note
-	c.kind, c.leavesBase, c.Doubt, c.key = KindExplicit, true, true, t.ownKey(e)
+	c.kind, c.Doubt, c.key = KindExplicit, true, t.ownKey(e)
 	c.Numbers = m.Numbers
 	b.Kind = KindRead
 	switch {

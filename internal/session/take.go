@@ -195,7 +195,7 @@ func (t *selection) followFirst(f *repeat.Pending, b *Base) (inherited bool, wai
 		return false, nil
 	}
 	if c := t.sh.takeInheritance(a); c != nil {
-		b.claim, b.Ambiguous, b.Guessed = *c, c.guessed, true
+		b.claim, b.Ambiguous, b.Guessed = *c, c.ambiguous, true
 		t.fillBase(b)
 		return true, nil
 	}
