@@ -49,7 +49,7 @@ const (
 	// UseGuard is for a base that guards the write, and must not be merged. Either an earlier write with this base has an unknown outcome, and
 	// this write may repeat it: see Base.Doubt. Or the client has changed documents since, and nobody knows which: see Store.ChangedUnknown.
 	UseGuard
-	// UseUnclear is UseGuard for a base after which an answer may have shown the client another revision: see Store.ReadUnnumbered. If that
+	// UseUnclear is UseGuard for a base after which an answer may have shown the client another revision: see Store.ReadPart. If that
 	// revision is older than the base, and the write takes back what came in between, the older revision is the guard. The engine then refuses
 	// the write.
 	UseUnclear

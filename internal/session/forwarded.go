@@ -165,16 +165,11 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	sh.note(e)
 }
 
-// ReadUnnumbered notes that a thread of work has seen the document in an answer without numbers. source is the document in that answer;
-// nil: it isn't known. If it differs from the thread's last read or write, the next write may be made from either. So the last read or
-// write only guards the thread's writes, and isn't merged, until the thread reads the document with its numbers: see Found. Without it, the
-// next write would go unguarded.
-func (s *Store) ReadUnnumbered(sess Session, ref doc.Ref, source []byte) {
-	s.ReadPart(sess, ref, doc.Revision{Source: source})
-}
-
-// ReadPart is ReadUnnumbered for an answer with a part of the document. The answer may have numbers. If these are the numbers of the
-// thread's last read or write, the thread has seen nothing new.
+// ReadPart notes that a thread of work has seen the document in an answer without its numbers, or with a part of it. rev.Source is all of
+// the document in that answer; nil: it isn't known. If it differs from the thread's last read or write, the next write may be made from
+// either. So the last read or write only guards the thread's writes, and isn't merged, until the thread reads the document with its
+// numbers: see Found. Without it, the next write would go unguarded. If the answer has the numbers of the thread's last read or write, the
+// thread has seen nothing new.
 func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
 	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
@@ -197,7 +192,7 @@ func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
 }
 
 // ShownUnknown notes that an answer has shown the session documents of the index, and nobody knows which ones, or in which revisions. index
-// is "" for any index. For a named session, it is ReadUnnumbered for every document that the session has read or written before. In an
+// is "" for any index. For a named session, it is ReadPart for every document that the session has read or written before. In an
 // inferred session, a client may write from such an answer, although another client has read or written the document since: see
 // mayBeAnothers.
 func (s *Store) ShownUnknown(sess Session, index string) {

@@ -35,12 +35,12 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 
 // Found is Read for a document that a search has found, or another read that may show an older revision than the stored one. A search sees
 // the index as it was at its last refresh. If a thread of work has seen a newer revision before, its next write may be made from either.
-// Then the newer one only guards that write: see ReadUnnumbered. For a named session, Found then returns stale, and notes no read. The
+// Then the newer one only guards that write: see ReadPart. For a named session, Found then returns stale, and notes no read. The
 // exception is a thread whose write under such a guard the engine has refused. If it searches again, it writes from what it finds. So Found
 // notes a read of that revision, although it is older than the view.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
-		s.ReadUnnumbered(thread, ref, rev.Source)
+		s.ReadPart(thread, ref, doc.Revision{Source: rev.Source})
 		s.foundOlder(thread, ref, rev)
 		if sess = sess.In(Trace{}); sess.IsNamed() {
 			return true

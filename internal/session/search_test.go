@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/identity"
 )
 
@@ -42,7 +43,7 @@ func TestWhatIsShownWithoutNumbersLeavesTheGuard(t *testing.T) {
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
 	commit(take(t, s, one, `{"a":2}`), 6, `{"a":2}`)
 	for range 3 {
-		s.ReadUnnumbered(one, ref, []byte(`{"a":7}`))
+		s.ReadPart(one, ref, doc.Revision{Source: []byte(`{"a":7}`)})
 		b := take(t, s, one, `{"a":8}`)
 		if want(t, b, KindView, 6); b.Use != UseUnclear {
 			t.Error("it may be merged")

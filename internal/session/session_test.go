@@ -681,7 +681,7 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 		b.Release()
 	}
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
-	s.ReadUnnumbered(one, ref, []byte(`{"a":9}`))
+	s.ReadPart(one, ref, doc.Revision{Source: []byte(`{"a":9}`)})
 	b := take(t, s, one, `{"a":2}`)
 	if want(t, b, KindRead, 5); b.Use != UseUnclear {
 		t.Fatal("it may have been written from what was shown after the read")
@@ -693,26 +693,26 @@ func TestAViewThatMayNotBeWhatIsWrittenFromIsAGuardAlone(t *testing.T) {
 	}
 	b.Release()
 	s.Read(one, ref, rev(5, `{"a":1}`), s.Epoch())
-	s.ReadUnnumbered(one, ref, []byte(`{"a": 1}`))
+	s.ReadPart(one, ref, doc.Revision{Source: []byte(`{"a": 1}`)})
 	b = take(t, s, one, `{"a":2}`)
 	if want(t, b, KindRead, 5); b.OnlyGuards() {
 		t.Fatal("it was shown what it had read")
 	}
 	b.Commit(Ack{Stored: rev(6, `{"a":2,"b":1}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(5)})
-	s.ReadUnnumbered(one, ref, []byte(`{ "a" : 2 }`)) // what it sent
+	s.ReadPart(one, ref, doc.Revision{Source: []byte(`{ "a" : 2 }`)}) // what it sent
 	b = take(t, s, one, `{"a":3}`)
 	shown(&b, false)
-	s.ReadUnnumbered(one, ref, []byte(`{"a":2,"b":1}`))
+	s.ReadPart(one, ref, doc.Revision{Source: []byte(`{"a":2,"b":1}`)})
 	b = s.TakeAt(one, ref, num(5), []byte(`{"a":3}`))
 	shown(&b, false) // who names it means it
-	s.ReadUnnumbered(one, ref, []byte(`{"a":2,"b":2}`))
+	s.ReadPart(one, ref, doc.Revision{Source: []byte(`{"a":2,"b":2}`)})
 	b = take(t, s, one, `{"a":3}`)
 	shown(&b, true) // though a write was refused since: it would go unguarded
 
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	b = take(t, s, pool, `{"a":2}`)
 	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`)})
-	s.ReadUnnumbered(pool, ref, []byte(`{"a":9}`))
+	s.ReadPart(pool, ref, doc.Revision{Source: []byte(`{"a":9}`)})
 	b = take(t, s, pool, `{"a":3}`)
 	shown(&b, false) // it may have been another thread
 	audit(t, s)

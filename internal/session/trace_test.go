@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/identity"
 	"optimist/internal/rank"
 )
@@ -117,9 +118,12 @@ func TestATraceWritesAgainFromWhatItWrote(t *testing.T) {
 // What the session is known to have written last is no view of the trace any more once it has written the document in another way.
 func TestATraceThatWroteOtherwiseHasNoViewOfBefore(t *testing.T) {
 	for name, otherwise := range map[string]func(s *Store){
-		"a part":         func(s *Store) { s.WroteForwarded(in(1), ref, rev(7, ""), false, s.Epoch()) },
-		"unknown":        func(s *Store) { s.ReadUnknown(in(1), ref) },
-		"shown, refused": func(s *Store) { thread, _ := in(1).Thread(); s.ReadUnnumbered(thread, ref, []byte(`{"n":9}`)) },
+		"a part":  func(s *Store) { s.WroteForwarded(in(1), ref, rev(7, ""), false, s.Epoch()) },
+		"unknown": func(s *Store) { s.ReadUnknown(in(1), ref) },
+		"shown, refused": func(s *Store) {
+			thread, _ := in(1).Thread()
+			s.ReadPart(thread, ref, doc.Revision{Source: []byte(`{"n":9}`)})
+		},
 	} {
 		s, _ := newTest(t)
 		s.Read(in(1), ref, rev(5, `{"n":5}`), s.Epoch())

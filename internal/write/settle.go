@@ -187,7 +187,7 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e ending, number
 	c.settle(e)
 	if some && !e.same { // the answer shows others' values, too: nobody knows whether the client takes them over
 		thread, _ := c.Session.Thread()
-		s.sessions.ReadUnnumbered(thread, c.Ref(), nil)
+		s.sessions.ReadPart(thread, c.Ref(), doc.Revision{})
 	}
 }
 
