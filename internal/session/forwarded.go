@@ -14,6 +14,9 @@ import (
 // more, and neither are the earlier reads of a named session. The next write of a trace has no base, whatever other clients read and write
 // meanwhile.
 func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
+	if s.dryRun {
+		return
+	}
 	at := s.Epoch()
 	if sess.InTrace() {
 		s.ReadUnknown(sess.Written(), ref)
@@ -171,6 +174,9 @@ func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 // numbers: see Found. Without it, the next write would go unguarded. If the answer has the numbers of the thread's last read or write, the
 // thread has seen nothing new.
 func (s *Store) ReadPart(sess Session, ref doc.Ref, rev doc.Revision) {
+	if s.dryRun {
+		return
+	}
 	sh, e, _, _ := s.open(viewcache.KeyOf(sess, ref))
 	defer sh.mu.Unlock()
 	if e == nil || !sess.IsNamed() {

@@ -123,6 +123,45 @@ func TestAGlanceLeavesNobodyAnotherBase(t *testing.T) {
 	wg.Wait()
 }
 
+// TestAGlanceNotesNothing: what a dry run notes of a session is no news of a real request.
+func TestAGlanceNotesNothing(t *testing.T) {
+	ref := doc.Ref{Index: "shop", ID: "1"}
+	sess := identity.Named(Credentials{}, []byte("a"))
+	numbers := func(seq int64) doc.Revision { return doc.Revision{Numbers: doc.Numbers{SeqNo: seq, PrimaryTerm: 1}} }
+	for name, note := range map[string]func(*Store){
+		"a read":               func(s *Store) { s.Read(sess, ref, revision(3, "c"), s.Epoch()) },
+		"a read, absent":       func(s *Store) { s.ReadAbsent(sess, ref, s.Epoch()) },
+		"a read, unknown":      func(s *Store) { s.ReadUnknown(sess, ref) },
+		"a part":               func(s *Store) { s.ReadPart(sess, ref, doc.Revision{}) },
+		"a search":             func(s *Store) { s.Found(sess, ref, revision(1, "a"), s.Epoch()) },
+		"something":            func(s *Store) { s.ShownUnknown(sess, "shop") },
+		"a forwarded write":    func(s *Store) { s.WroteForwarded(sess, ref, numbers(3), true, s.Epoch()) },
+		"an update by query":   func(s *Store) { s.ChangedUnknown(sess) },
+		"a write that is gone": func(s *Store) { s.WriteUndone(sess, ref, doc.Numbers{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, noted := range []bool{false, true} {
+				now := time.Now()
+				s := New(Options{Now: func() time.Time { return now }})
+				s.Wrote(Credentials{}, "shop") // bodies are kept
+				s.Read(sess, ref, revision(2, "b"), s.Epoch())
+				now = now.Add(time.Second)
+				if note(s.Glance()); noted {
+					note(s)
+				}
+				b, err := s.Take(t.Context(), sess, ref, []byte("x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				as := b.Kind == KindRead && b.Numbers.SeqNo == 2 && b.Use == UseMerge
+				if as == noted {
+					t.Errorf("noted: %v, and the base is %+v", noted, b)
+				}
+			}
+		})
+	}
+}
+
 func revision(seq int64, body string) doc.Revision {
 	return doc.Revision{Numbers: doc.Numbers{SeqNo: seq, PrimaryTerm: 1}, Version: seq + 1, Source: []byte(body)}
 }

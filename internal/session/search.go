@@ -39,6 +39,9 @@ func (s *Store) wrote(ix indexstate.Index[Session], sess Session, now int64) {
 // exception is a thread whose write under such a guard the engine has refused. If it searches again, it writes from what it finds. So Found
 // notes a read of that revision, although it is older than the view.
 func (s *Store) Found(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) (stale bool) {
+	if s.dryRun {
+		return false
+	}
 	if thread, ok := sess.Thread(); ok && s.hasNewer(thread, ref, rev.Numbers) {
 		s.ReadPart(thread, ref, doc.Revision{Source: rev.Source})
 		s.foundOlder(thread, ref, rev)

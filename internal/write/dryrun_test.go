@@ -72,6 +72,17 @@ func TestADryRunWritesNothingAndUsesUpNoBase(t *testing.T) {
 	same(t, w.stored("1"), `{"n":6,"x":2,"y":2}`)
 }
 
+// TestADryRunShowsTheClientNothing: a dry run makes the answer up, so the client hasn't seen a part of the document in it.
+func TestADryRunShowsTheClientNothing(t *testing.T) {
+	w := newWorld(t, "")
+	w.put("1", `{"a":1,"b":1}`)
+	c := w.client("c")
+	c.read("1")
+	w.put("1", `{"a":1,"b":2}`)
+	c.account("POST", update1+"?_source=a", `{"doc":{"a":2}}`)
+	has(t, c.save("1", `{"a":2,"b":1}`), 200, "merged;attempts=2;base=session")
+}
+
 // TestADryRunGivesBackTheOldestRead: in an inferred session the reads keep their order and their number.
 func TestADryRunGivesBackTheOldestRead(t *testing.T) {
 	w := newWorld(t, "")
