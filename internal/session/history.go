@@ -25,15 +25,27 @@ func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candida
 	return c
 }
 
-// candidates returns the revisions that may be the base, oldest first: the history, the reads, and the view if several clients share the
-// session.
-func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*candidate {
-	t.patterns = nil
+// ranking is the question from which candidate a write was made. It stays as it is when the shard is unlocked.
+type ranking struct {
+	candidates []candidate // oldest first
+	sent       rank.Sent
+}
+
+// ranking asks about the reads, the history, and the view if several clients share the session.
+func (t *selection) ranking(e *viewcache.Entry, reads []viewcache.Read) *ranking {
+	r := &ranking{candidates: t.candidates(e, reads), sent: rank.Sent{
+		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Quiet: e.Crowd.IsQuiet(), Alone: e.Crowd.Alone(),
+		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
+	}}
 	if e.Patterns != nil {
 		now := *e.Patterns
-		t.patterns = &now
+		r.sent.Patterns = &now
 	}
-	t.crowd = e.Crowd
+	return r
+}
+
+// candidates returns the revisions that may be the base, oldest first.
+func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []candidate {
 	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.sess.Program()) })
 	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
@@ -54,12 +66,10 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 			newest = max(newest, list[i].order)
 		}
 	}
-	cs := make([]*candidate, len(list))
 	for i := range list {
-		cs[i] = &list[i]
-		cs[i].Gone = newest > 0 && !cs[i].Known() && cs[i].order > newest
+		list[i].Gone = newest > 0 && !list[i].Known() && list[i].order > newest
 	}
-	slices.SortStableFunc(cs, func(a, b *candidate) int {
+	slices.SortStableFunc(list, func(a, b candidate) int {
 		switch {
 		case a.Gone && !b.Gone:
 			return 1
@@ -68,7 +78,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []*ca
 		}
 		return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
 	})
-	return cs
+	return list
 }
 
 // pastCandidates returns the candidates of the history, in a list with room for more candidates.
@@ -88,23 +98,20 @@ func (t *selection) pastCandidates(e *viewcache.Entry, more int) []candidate {
 }
 
 // rank finds the likeliest candidate, and takes it if it is still there. The lock isn't held while candidates are compared.
-func (t *selection) rank(cs []*candidate, b *Base) (taken bool) {
-	ranked := make([]rank.Candidate, len(cs))
-	for i := range cs {
-		ranked[i] = cs[i].Candidate
+func (t *selection) rank(r *ranking, b *Base) (taken bool) {
+	ranked, made := make([]rank.Candidate, len(r.candidates)), make([]viewcache.Digested, len(r.candidates))
+	for i := range ranked {
+		ranked[i] = r.candidates[i].Candidate
 	}
-	likeliest := t.s.o.Rank(ranked, rank.Sent{
-		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Patterns: t.patterns, Quiet: t.crowd.IsQuiet(), Alone: t.crowd.Alone(),
-		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
-	})
-	for i := range cs {
-		cs[i].Digest = ranked[i].Digest
+	likeliest := t.s.o.Rank(ranked, r.sent)
+	for i := range ranked {
+		made[i] = viewcache.Digested{Body: r.candidates[i].body, Digest: ranked[i].Digest}
 	}
-	return t.pick(cs, likeliest, b)
+	return t.pick(&r.candidates[likeliest.Best], made, &likeliest, b)
 }
 
-// pick takes the likeliest candidate if it is still there, and keeps the digests that were made meanwhile.
-func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken bool) {
+// pick takes the likeliest candidate c if it is still there, and keeps the digests that were made meanwhile.
+func (t *selection) pick(c *candidate, made []viewcache.Digested, likeliest *rank.Choice, b *Base) (taken bool) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	e := t.sh.Get(t.k, t.ix.Gone(), t.now)
@@ -112,13 +119,8 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 		return false
 	}
 	if !t.s.dryRun {
-		bodies, digests := make([]*viewcache.Body, len(cs)), make([]*rank.Digest, len(cs))
-		for i := range cs {
-			bodies[i], digests[i] = cs[i].body, cs[i].Digest
-		}
-		t.sh.KeepDigests(e, bodies, digests)
+		t.sh.KeepDigests(e, made)
 	}
-	c := cs[likeliest.Best]
 	// If a client is alone, and reads before it writes, its read is certainly the base.
 	d := choice.Decision{Action: c.action, Ambiguous: likeliest.Ambiguous && (c.action != choice.TakeRead || e.Shared)}
 	switch c.action {
@@ -137,7 +139,7 @@ func (t *selection) pick(cs []*candidate, likeliest rank.Choice, b *Base) (taken
 	}
 	if !t.s.dryRun {
 		e.Shared = e.Shared || c.action == choice.TakePast // the view is another client's
-		t.learn(e, &likeliest)
+		t.learn(e, likeliest)
 	}
 	t.reserve(e, d, b)
 	return true

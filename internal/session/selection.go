@@ -6,7 +6,6 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/indexstate"
-	"optimist/internal/rank"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -22,9 +21,6 @@ type selection struct {
 	readInTrace bool // a read of the request's trace is outstanding
 	traceTells  bool // the trace names the base: readInTrace, and earlier writes haven't shown that traces mislead in this index
 	ownCopy     bool // the given numbers are those of a copy that no other client holds
-
-	crowd    viewcache.Crowd // whether several clients of the session work on the document
-	patterns *rank.Patterns  // of the changes that clients of the session have made before; nil: not known
 
 	client       context.Context // of the request; nil: the call never waits
 	attempt      *repeat.Attempt // nil: nobody looks for repeats of the write, and it hasn't waited

@@ -108,9 +108,9 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 	if t.attempt.IsLookedFor() {
 		b.claim.attempt = t.attempt
 	}
-	candidates, wait := t.takeOrWait(&b)
-	for candidates != nil && !t.rank(candidates, &b) { // once more if another write has reserved the likeliest candidate meanwhile
-		candidates, wait = t.takeOrWait(&b)
+	r, wait := t.takeOrWait(&b)
+	for r != nil && !t.rank(r, &b) { // once more if another write has reserved the likeliest candidate meanwhile
+		r, wait = t.takeOrWait(&b)
 	}
 	if t.s.dryRun {
 		b.end()
@@ -118,8 +118,8 @@ func (t *selection) try() (b Base, wait <-chan struct{}) {
 	return b, wait
 }
 
-// takeOrWait takes the base. If it can't yet, it returns a channel to wait for, or the candidates that have to be ranked, oldest first.
-func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) {
+// takeOrWait takes the base. If it can't yet, it returns a channel to wait for, or the candidates that have to be ranked.
+func (t *selection) takeOrWait(b *Base) (r *ranking, wait <-chan struct{}) {
 	t.sh.mu.Lock()
 	defer t.sh.mu.Unlock()
 	t.dropOldInheritance() // before the entry is looked up, because it may drop the entry
@@ -152,7 +152,7 @@ func (t *selection) takeOrWait(b *Base) (cs []*candidate, wait <-chan struct{}) 
 		}
 		return nil, f.Wait(t.attempt)
 	case choice.RankAll:
-		return t.candidates(e, e.Reads[:d.Read]), nil
+		return t.ranking(e, e.Reads[:d.Read]), nil
 	}
 	t.reserve(e, d, b)
 	return nil, nil

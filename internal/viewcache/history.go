@@ -74,16 +74,22 @@ func (m *Memory) retire(e *Entry, p Past) {
 	m.charge(e)
 }
 
-// KeepDigests keeps the digests that were made of an entry's bodies. Both lists are in the same order, oldest first; a body or a digest may
-// be nil. The newest come first, until the digests take as much memory as the largest body may: the digest of a document with many
-// small values is several times as large as the document. A digest that isn't kept is made again for each write.
-func (m *Memory) KeepDigests(e *Entry, bodies []*Body, digests []*rank.Digest) {
+// Digested is a body with its digest. Both may be nil.
+type Digested struct {
+	Body   *Body
+	Digest *rank.Digest
+}
+
+// KeepDigests keeps the digests that were made of an entry's bodies, which come oldest first. It keeps those of the newest, until the
+// digests take as much memory as the largest body may: the digest of a document with many small values is several times as large as the
+// document. A digest that isn't kept is made again for each write.
+func (m *Memory) KeepDigests(e *Entry, made []Digested) {
 	size := int64(0)
-	for _, b := range bodies {
-		size += b.Kept().Size()
+	for i := range made {
+		size += made[i].Body.Kept().Size()
 	}
-	for i := len(bodies) - 1; i >= 0; i-- {
-		b, d := bodies[i], digests[i]
+	for i := len(made) - 1; i >= 0; i-- {
+		b, d := made[i].Body, made[i].Digest
 		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody {
 			continue
 		}
