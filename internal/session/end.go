@@ -59,10 +59,8 @@ func (sh *shard) passedBy(e *viewcache.Entry, left doc.Numbers) {
 	if e == nil || !e.View.Set || e.View.Numbers == left || viewcache.Newer(e.View.Numbers, left) {
 		return
 	}
-	was := e.Empty()
+	defer sh.emptied(e, e.Empty())
 	sh.DropView(e)
-	sh.note(e)
-	sh.emptied(e, was)
 }
 
 // saw makes v, the view that the write has left, the session's view, and returns it. The exception is a client of a named session that had
@@ -93,11 +91,7 @@ func (c *claim) settle(a *Ack, leavesBase bool, ix indexstate.Index[Session], no
 	defer sh.mu.Unlock()
 	gone := ix.Gone()
 	e := sh.Again(c.entry, k, gone, now)
-	if e != nil { // a lost base, as any other, serves one write only
-		e.Lost = ReasonNone
-	} else {
-		sh.Unlose(k)
-	}
+	sh.Unlose(k, e) // a lost base, as any other, serves one write only
 	if c.since >= gone && c.showsAnotherIndex(a, sh.DocumentOf(k, e, gone)) {
 		if gone, renewed = ix.Renew(gone); renewed {
 			c.since = gone

@@ -28,10 +28,9 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 		e.Lost = ReasonEvicted
 	}
 	if e != nil {
+		defer sh.emptied(e, e.Empty())
 		e.UntraceAll(sess.Trace())
-		was := e.Empty()
 		sh.outdate(e)
-		sh.emptied(e, was)
 	}
 }
 
@@ -78,7 +77,7 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 	if v.Set && left.Known() && left.SeqNo < v.Numbers.SeqNo {
 		return // the answer is late: the view is newer
 	}
-	was := e.Empty()
+	defer sh.emptied(e, e.Empty())
 	if left.Known() {
 		v = sh.superseded(e, left.Numbers, v)
 		sh.DropView(e)
@@ -91,7 +90,6 @@ func (s *Store) WroteForwarded(sess Session, ref doc.Ref, left doc.Revision, who
 		sight := viewcache.Sight{Numbers: left.Numbers, Version: left.Version, At: now}
 		sh.See(e, viewcache.View{Sight: sight, Difference: !whole && !next}, nil, nil)
 	}
-	sh.emptied(e, was)
 }
 
 // WriteUndone notes that a rollback has undone a write of the session. n is the revision that the write had left; zero: it isn't known. The
@@ -113,7 +111,7 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	case !n.Known():
 		n.SeqNo = math.MaxInt64
 	}
-	was := e.Empty()
+	defer sh.emptied(e, e.Empty())
 	sh.DropView(e)
 	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
 		if e.Reads[i].Numbers.SeqNo <= n.SeqNo {
@@ -121,7 +119,6 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 		}
 	}
 	e.Repeats.Forget()
-	sh.emptied(e, was)
 }
 
 // superseded drops the reads that a named session made before it wrote the document by a forwarded request. It returns the revision that
@@ -159,8 +156,8 @@ func (s *Store) open(k viewcache.Key) (sh *shard, e *viewcache.Entry, gone Epoch
 	return sh, sh.Get(k, gone, now), gone, now
 }
 
-// emptied is called after a read or a view was dropped from the entry. If the entry has none left, apart from a reserved base, emptied
-// marks the base as lost. was says that the entry was empty before.
+// emptied is called, with the shard locked, after a read or a view was dropped from the entry. If the entry has none left, apart from a
+// reserved base, emptied marks the base as lost. was says that the entry was empty before.
 func (sh *shard) emptied(e *viewcache.Entry, was bool) {
 	if e.Empty() && (!was || sh.pending.Of(e.Key) != nil) {
 		e.Lost = ReasonEvicted

@@ -362,8 +362,14 @@ func (m *Memory) Lose(k Key, from identity.Network, why Reason) {
 	}
 }
 
-// Unlose notes that nothing of k is lost any more.
-func (m *Memory) Unlose(k Key) { m.markers.Remove(m.mark(k)) }
+// Unlose notes that nothing of k is lost any more. e is the entry of k, or nil.
+func (m *Memory) Unlose(k Key, e *Entry) {
+	if e != nil {
+		e.Lost = NoReason
+	} else {
+		m.markers.Remove(m.mark(k))
+	}
+}
 
 // Lost returns why no base of k is known any more; NoReason: none was lost. e is the entry of k, or nil.
 func (m *Memory) Lost(k Key, e *Entry) Reason {
