@@ -31,9 +31,9 @@ type ranking struct {
 	sent       rank.Sent
 }
 
-// ranking asks about the reads, the history, and the view if several clients share the session.
-func (t *selection) ranking(e *viewcache.Entry, reads []viewcache.Read) *ranking {
-	r := &ranking{candidates: t.candidates(e, reads), sent: rank.Sent{
+// ranking asks about these reads and this history of the entry, and about its view if several clients share the session.
+func (t *selection) ranking(e *viewcache.Entry, reads []viewcache.Read, past []viewcache.Past) *ranking {
+	r := &ranking{candidates: t.candidates(e, reads, past), sent: rank.Sent{
 		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Quiet: e.Crowd.IsQuiet(), Alone: e.Crowd.Alone(),
 		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
 	}}
@@ -45,9 +45,16 @@ func (t *selection) ranking(e *viewcache.Entry, reads []viewcache.Read) *ranking
 }
 
 // candidates returns the revisions that may be the base, oldest first.
-func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []candidate {
+func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read, past []viewcache.Past) []candidate {
+	list := make([]candidate, 0, len(past)+len(reads)+1)
+	for i := range past {
+		if p := &past[i]; p.Order <= t.Before {
+			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
+			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.readInTrace
+			list = append(list, c)
+		}
+	}
 	own := slices.ContainsFunc(reads, func(r viewcache.Read) bool { return r.IsOf(t.sess.Program()) })
-	list := t.pastCandidates(e, len(reads)+1)
 	for i := range reads {
 		c := candidateOf(choice.TakeRead, &reads[i].Sight, reads[i].Body)
 		c.Spent = t.Part && reads[i].Spent // a whole document may come from another client that has made this read
@@ -78,22 +85,6 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read) []can
 		}
 		return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
 	})
-	return list
-}
-
-// pastCandidates returns the candidates of the history, in a list with room for more candidates.
-func (t *selection) pastCandidates(e *viewcache.Entry, more int) []candidate {
-	list := make([]candidate, 0, len(e.Past)+more)
-	if !t.mayBePast(e) {
-		return list
-	}
-	for i := range e.Past {
-		if p := &e.Past[i]; p.Order <= t.Before {
-			c := candidateOf(choice.TakePast, &p.Sight, p.SentBody)
-			c.Spent, c.View, c.Elsewhere = true, p.SentBody != p.StoredBody, t.readInTrace
-			list = append(list, c)
-		}
-	}
 	return list
 }
 

@@ -152,7 +152,11 @@ func (t *selection) takeOrWait(b *Base) (r *ranking, wait <-chan struct{}) {
 		}
 		return nil, f.Wait(t.attempt)
 	case choice.RankAll:
-		return t.ranking(e, e.Reads[:d.Read]), nil
+		past := e.Past
+		if !k.Past {
+			past = nil
+		}
+		return t.ranking(e, e.Reads[:d.Read], past), nil
 	}
 	t.reserve(e, d, b)
 	return nil, nil
