@@ -53,12 +53,3 @@ func (s *sorter) sorted() []sortKey {
 	s.keys = s.keys[:0]
 	return s.buckets
 }
-
-// arrange returns the values in the order of the keys. Its second result is the room for the next call.
-func arrange[T any](values, room []T, keys []sortKey) (arranged, nextRoom []T) {
-	room = room[:0]
-	for _, k := range keys {
-		room = append(room, values[k.from])
-	}
-	return room, values
-}
