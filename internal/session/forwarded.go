@@ -26,6 +26,7 @@ func (s *Store) ReadUnknown(sess Session, ref doc.Ref) {
 	if e == nil && sess.IsImplicit() {
 		e = sh.Put(viewcache.KeyOf(sess, ref), sess.Network(), gone, at, now)
 		e.Lost = ReasonEvicted
+		sh.Settled(e)
 	}
 	if e != nil {
 		defer sh.emptied(e, e.Empty())

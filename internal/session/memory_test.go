@@ -46,6 +46,18 @@ func TestStoreStaysWithinItsMemory(t *testing.T) {
 	}
 }
 
+// TestUnknownRevisionsStayWithinTheMemory: a client in a trace deletes many documents by a bulk, for example.
+func TestUnknownRevisionsStayWithinTheMemory(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Memory = 256 << 10 })
+	for i := range 2000 {
+		s.ReadUnknown(in(1), at(i))
+		if n := s.Stats().Bytes; n > 256<<10 {
+			t.Fatalf("%d bytes after %d documents", n, i+1)
+		}
+	}
+	audit(t, s)
+}
+
 func TestEvictedBaseIsLost(t *testing.T) {
 	for _, sess := range []Session{pool, one} {
 		for _, written := range []bool{false, true} {
