@@ -10,6 +10,7 @@ import (
 
 	"optimist/internal/doc"
 	"optimist/internal/identity"
+	"optimist/internal/viewcache"
 )
 
 // glances are a store's, for all that a session can know of a document, with what Take says afterwards.
@@ -146,7 +147,12 @@ func TestAGlanceNotesNothing(t *testing.T) {
 				s.Wrote(Credentials{}, "shop") // bodies are kept
 				s.Read(sess, ref, revision(2, "b"), s.Epoch())
 				now = now.Add(time.Second)
-				if note(s.Glance()); noted {
+				k := viewcache.KeyOf(sess, ref)
+				before := *s.shard(k).Peek(k)
+				if note(s.Glance()); !reflect.DeepEqual(*s.shard(k).Peek(k), before) {
+					t.Error("the dry run has changed what is known of the document")
+				}
+				if noted {
 					note(s)
 				}
 				b, err := s.Take(t.Context(), sess, ref, []byte("x"))
