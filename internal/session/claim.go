@@ -34,8 +34,8 @@ type claim struct {
 	program Program // the program that made it; 0: it isn't known
 	spent   bool    // a client has perhaps written a part from it: see viewcache.Read
 
-	// pending has the document's writes in flight, among them this one. nil: this write isn't among them, and what it leaves is no later
-	// write's base.
+	// pending has the document's writes in flight, among them this one. nil: this write isn't among them. What it leaves is then no later
+	// write's base, unless it creates the document: see Base.Commit.
 	pending *repeat.Pending
 	blind   bool            // the session knew nothing of the document: if the write overwrites the document, its client is a blind writer
 	series  *Series         // the write's series, which learns what it leaves; nil: the write is in none
