@@ -21,6 +21,7 @@ func (f *Finder) sessionStore(w *Search) *session.Store {
 			defer w.Room.Cut(w.Room.Mark()) // it is done for one candidate after the other
 			return w.Part.Makes(view)
 		}
+		c.Sets = func() bool { return w.Rule.NeedsNoBase(nil, w.Part.Incoming, false) }
 	case w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
 		c.Marks, c.On = w.Rule.WriteID, w.asIfRead
 	}

@@ -32,7 +32,7 @@ func TestTwiceTheDocumentIsTwiceTheMemory(t *testing.T) {
 	const size = 32 << 10
 	took := func(size int) uint64 {
 		sent, seen := deepAndWide(size), []byte(`{"a":1}`)
-		return allocated(func() { Recent(sent, [][]byte{seen}, "") })
+		return allocated(func() { Recent(&Request{Sent: sent}, [][]byte{seen}, "") })
 	}
 	small, large := took(size), took(2*size)
 	t.Logf("%d bytes for %d, and %d for twice the size", small, size, large)

@@ -18,10 +18,12 @@ const (
 	leastItem = 8
 )
 
-// Recent reports whether sent was certainly made from a revision that clients have seen since the start. seen has some of these revisions,
-// oldest first. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base. marks is the
-// name of the member with optimist's marks, which clients may leave out.
-func Recent(sent []byte, seen [][]byte, marks string) bool {
+// Recent reports whether a write was certainly made from a revision that clients have seen since the start. seen has some of these
+// revisions, oldest first. It doesn't tell from which of them: a write may hold everything of a revision that is older than its base. For a
+// part, the document counts that it makes of a revision. marks is the name of the member with optimist's marks. Clients may leave that
+// member out.
+func Recent(r *Request, seen [][]byte, marks string) bool {
+	sent := r.Sent
 	if sent == nil || len(seen) == 0 {
 		return false
 	}
@@ -42,11 +44,30 @@ func Recent(sent []byte, seen [][]byte, marks string) bool {
 	}
 	first, _ := contentWithout(marks, seen[0])
 	for i := len(seen) - 1; i >= 0; i-- {
-		if c, ok := contentWithout(marks, seen[i]); ok && (s.extends(c) || s.sharesNew(c, first)) {
+		c, ok := contentWithout(marks, seen[i])
+		if !ok {
+			continue
+		}
+		if s.sharesNew(c, first) {
+			return true
+		}
+		if whole, ok := r.whole(s, seen[i]); ok && whole.extends(c) {
 			return true
 		}
 	}
 	return false
+}
+
+// whole returns the content of what a client would have sent that had seen the document base. s is that of what it sent.
+func (r *Request) whole(s content, base []byte) (content, bool) {
+	if !r.Part {
+		return s, true
+	}
+	made, err := r.On(base)
+	if err != nil {
+		return nil, false
+	}
+	return contentOf(made)
 }
 
 // content is what a document holds. It has an item for the path and the value of each scalar, and one for each value of a list, whatever

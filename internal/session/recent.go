@@ -19,7 +19,7 @@ func (t *selection) isRecent(e *viewcache.Entry) bool {
 	for i := range all {
 		bodies[i] = all[i].data
 	}
-	return choice.Recent(t.Sent, bodies, t.s.compare.Marks)
+	return choice.Recent(&t.Request, bodies, t.s.compare.Marks)
 }
 
 // bodiesOf returns documents that clients of the session have seen since the start, and not later than before: the oldest document and the

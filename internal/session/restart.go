@@ -15,7 +15,8 @@ import (
 // client that has a newer revision, without need. That client reads again.
 
 // takesRecollection reports whether the recollection is the base of the write. In an inferred session it is the base, unless the content of
-// the write shows that the write was made from a revision which the session has seen since the start.
+// the write shows that the write was made from a revision which the session has seen since the start. A part that only sets values needs no
+// base: its client may never have read the document.
 func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) bool {
 	t.maybeEarlier = false
 	switch {
@@ -23,7 +24,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 		return false
 	case t.Named:
 		return e.Empty() && !f.Any()
-	case t.Part || t.traceTells:
+	case t.traceTells || t.Part && t.s.compare.Sets != nil && t.s.compare.Sets():
 		return false
 	case e.Empty() && len(e.Past) == 0:
 		return true

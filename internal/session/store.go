@@ -43,6 +43,8 @@ type Comparison struct {
 	// Part says that the argument sent of Take, TakeAt and TakeCopy is a part of a document. On then returns base with the part merged in, and
 	// base itself if the part changes nothing. The Sent of the write's Ack is what On returns for the base's View.
 	Part bool
+	// Sets reports whether the part means the same from any base: it only sets values. It is called for parts alone; nil: none does.
+	Sets func() bool
 	// Marks is the name of the member of whole documents in which optimist keeps its marks. Clients may leave it out. On returns the sent
 	// document with the marks of base. Empty: documents have no marks.
 	Marks string

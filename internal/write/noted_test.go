@@ -31,6 +31,47 @@ func TestWhatWasReadBeforeTheStartIsAGuard(t *testing.T) {
 	}
 }
 
+// What clients had read before the start guards their parts, too, whether or not another client has read since. A part that was made from
+// what has been read since is told by its content, and one that only sets values needs no base.
+func TestWhatWasReadBeforeTheStartGuardsParts(t *testing.T) {
+	const since = `{"l":["x","other"],"n":2,"s":"new"}`
+	for name, c := range map[string]struct {
+		reads         bool // a client reads after the start
+		part          string
+		status        int
+		outcome, left string
+	}{
+		"old":            {false, `{"l":["x","me"]}`, 409, "guarded;attempts=1;base=session;reason=restart", since},
+		"old, after one": {true, `{"l":["x","me"]}`, 409, "guarded;attempts=1;base=session;ambiguous;reason=restart", since},
+		"a count":        {true, `{"n":3}`, 409, "guarded;attempts=1;base=session;ambiguous;reason=restart", since},
+		"new": {true, `{"l":["x","other","me"]}`, 200, "guarded;attempts=1;base=session;ambiguous",
+			`{"l":["x","other","me"],"n":2,"s":"new"}`},
+		"a value":            {false, `{"s":"done"}`, 200, "retried;attempts=1;base=lost;reason=restart", `{"l":["x","other"],"n":2,"s":"done"}`},
+		"a value, after one": {true, `{"s":"done"}`, 200, "retried;attempts=1;base=none", `{"l":["x","other"],"n":2,"s":"done"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+			notes := notetest.New(7)
+			next := func() {
+				w.store = session.New(session.Options{Notes: notes})
+				w.start(Options{})
+			}
+			next()
+			w.direct("PUT", "/shop/_doc/1", `{"l":["x"],"n":1,"s":"new"}`)
+			w.stranger().readBy()
+			next()
+			w.direct("PUT", "/shop/_doc/1", since)
+			if c.reads {
+				w.stranger().readBy()
+			}
+			has(t, w.stranger().send("POST", "/shop/_update/1", `{"doc":`+c.part+`}`), c.status, c.outcome)
+			if got := w.stored("1"); got != c.left {
+				t.Errorf("stored: %s", got)
+			}
+		})
+	}
+}
+
 // A client that is alone sets its own change back, with marks in the documents and without.
 func TestAClientAloneSetsItsChangeBack(t *testing.T) {
 	for name, rules := range withMarks {
