@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/coding"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -74,7 +76,7 @@ func (g *Group) exchange(writes []*parkedWrite) []*parkedWrite {
 // same document was applied: the client's order would be lost.
 func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 	isRejected := func(w *parkedWrite) bool {
-		return w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once
+		return w.err == nil && w.res.Status == http.StatusTooManyRequests && !w.once && !w.isBlocked()
 	}
 	if !slices.ContainsFunc(writes, isRejected) {
 		return nil, writes
@@ -91,6 +93,12 @@ func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 	slices.Reverse(again)
 	slices.Reverse(ended)
 	return again, ended
+}
+
+// isBlocked reports whether the engine has refused the item because its index is blocked. If a disk is full, that is a 429, too, but
+// waiting for a moment doesn't help.
+func (w *parkedWrite) isBlocked() bool {
+	return gjson.GetBytes(w.said.Failure, "type").Str == es.BlockType
 }
 
 // request is the request of a bulk with this body.

@@ -73,7 +73,11 @@ func written(ids []string, status func(id string) int) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"index":{"_id":%q,"status":%d}}`, id, status(id))
+		failure := ""
+		if id == "blocked" {
+			failure = `,"error":{"type":"cluster_block_exception"}`
+		}
+		fmt.Fprintf(&b, `{"index":{"_id":%q,"status":%d%s}}`, id, status(id), failure)
 	}
 	return b.String() + "]}"
 }
@@ -201,7 +205,7 @@ func TestOnlyItemsThatAreRejectedGoAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &engine{answer: func(n int, ids []string) (int, string, error) {
 			return 200, written(ids, func(id string) int {
-				if id == "no" || id == "later" && n == 1 {
+				if id == "no" || id == "blocked" || id == "later" && n == 1 {
 					return 429
 				}
 				return 201
@@ -209,8 +213,8 @@ func TestOnlyItemsThatAreRejectedGoAgain(t *testing.T) {
 		}}
 		g := group(t, e)
 		defer g.Close()
-		g.Begin(3)
-		want := map[string]int{"a": 201, "later": 201, "no": 429}
+		g.Begin(4)
+		want := map[string]int{"a": 201, "later": 201, "no": 429, "blocked": 429}
 		var wg sync.WaitGroup
 		for id, status := range want {
 			wg.Go(func() {

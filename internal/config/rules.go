@@ -80,7 +80,8 @@ type Rule struct {
 
 	// Rejected is for writes that the engine rejects with 429, because it has too much to do: retry (default: such a
 	// write was not applied, so optimist waits and sends it again, within the limits of `retry`; the client waits
-	// meanwhile) or pass (the client gets the 429 at once).
+	// meanwhile) or pass (the client gets the 429 at once). The 429 of an index that is blocked because a disk is full
+	// is always the client's at once.
 	Rejected Rejected `json:"rejected"`
 
 	// OnExhausted is for writes that can't be placed. Such a write was not written: it still conflicts after all

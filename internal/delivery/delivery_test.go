@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 // engine answers the requests one after the other.
 type engine struct {
 	statuses []int
+	payload  string // of all answers
 	err      error
 	sent     int
 	last     *upstream.Request
@@ -27,7 +29,7 @@ func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response,
 	if e.sent > len(e.statuses) {
 		return nil, e.err
 	}
-	res := &upstream.Response{Payload: []byte(`{"_index":"shop","_id":"1"}`)}
+	res := &upstream.Response{Payload: []byte(cmp.Or(e.payload, `{"_index":"shop","_id":"1"}`))}
 	res.Status = e.statuses[e.sent-1]
 	return res, nil
 }
@@ -69,6 +71,16 @@ func TestARejectedWriteGoesAgainAsOftenAsThePolicyAllows(t *testing.T) {
 		if err != nil || res.Status != one.want || e.sent != one.sent {
 			t.Errorf("%s: %+v, %v, sent %d times", name, res, err, e.sent)
 		}
+	}
+}
+
+// TestAWriteThatABlockRefusesIsAnsweredAtOnce: an index whose disk is full is blocked with a 429. It stays so until somebody makes room.
+// The client waited for the rule's max_elapsed, and each write was sent 20 times.
+func TestAWriteThatABlockRefusesIsAnsweredAtOnce(t *testing.T) {
+	e := &engine{statuses: []int{429, 429, 429}, payload: `{"error":{"type":"cluster_block_exception"},"status":429}`}
+	res, err := Sender{e}.SendPatiently(t.Context(), quick, &upstream.Request{})
+	if err != nil || res.Status != 429 || e.sent != 1 {
+		t.Errorf("%+v, %v, sent %d times", res, err, e.sent)
 	}
 }
 

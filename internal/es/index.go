@@ -246,12 +246,16 @@ func letThrough(body []byte) bool {
 	return false
 }
 
+// BlockType is the type of the error by which an engine refuses a request because its index, or the cluster, is blocked: by an operator
+// (403), or because a disk is full (429). Until somebody makes room, trying again doesn't help.
+const BlockType = "cluster_block_exception"
+
 // takesNoWrites reports whether the engine refuses a request because of the index: it is blocked or closed, or the name is an alias of
 // several indices, none of which is the one that writes go to. That proves nothing of the caller's view: an engine may look for it before
 // its security does.
 func takesNoWrites(body []byte) bool {
 	switch gjson.GetBytes(body, "error.type").String() {
-	case "cluster_block_exception", "index_closed_exception", "illegal_argument_exception":
+	case BlockType, "index_closed_exception", "illegal_argument_exception":
 		return true
 	}
 	return false

@@ -103,7 +103,7 @@ func (w *Write) Why() string {
 // index, of a routing that is missing, and of what an ingest pipeline refuses. A client without rights could then have its write kept, and
 // an operator would make it.
 var refusals = []string{"mapper_parsing_exception", "document_parsing_exception", "strict_dynamic_mapping_exception",
-	"cluster_block_exception"}
+	es.BlockType}
 
 // asksForConflict reports whether a conflict is the answer to what the client asks for: a guard of its own, a document that must be
 // new, a test of its patch.
