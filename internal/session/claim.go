@@ -28,6 +28,7 @@ type claim struct {
 	sent, stored   []byte // the bodies of View
 	sentPart       bool   // sent is a part of a document, and not what the client has seen
 	ambiguous      bool   // as of Base
+	recalled       bool   // the base is the recollection
 
 	// Of a reserved read:
 	trace   Trace   // the trace in which it was made

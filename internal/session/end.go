@@ -121,13 +121,11 @@ func (c *claim) settle(a *Ack, leavesBase bool, ix indexstate.Index[Session], no
 		sh.Use(e, c.network)
 	}
 	sh.acknowledged(e, ix, a.Stored.Numbers, sh.store.tickets.Load())
-	if !a.deleted {
-		if !k.Session.IsNamed() {
-			unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
-		}
-		e.Spend(&c.View)
+	if !a.deleted && !k.Session.IsNamed() {
+		unanswered = e.Repeats.Acknowledge(c.attempt, a.Stored.Numbers, a.alias(), waited)
 	}
 	v := c.viewOf(a, now)
+	c.spend(e, &v)
 	left := sh.saw(c, e, v, stored, sent)
 	c.series.see(&left, sent, stored)
 	if a.Copy.Token != 0 { // the client may name what it sent by the copy that its answer hands out
@@ -136,6 +134,16 @@ func (c *claim) settle(a *Ack, leavesBase bool, ix indexstate.Index[Session], no
 	}
 	sh.Settled(e)
 	return unanswered, renewed
+}
+
+// spend notes that the base has served an acknowledged write, which left v.
+func (c *claim) spend(e *viewcache.Entry, v *viewcache.View) {
+	if !v.Absent {
+		e.Spend(&c.View)
+	}
+	if c.recalled && !v.Difference {
+		e.SpendRecollection()
+	}
 }
 
 // viewOf is the view of the revision that the acknowledged write left.

@@ -12,11 +12,12 @@ import (
 // process before has sent.
 //
 // For an inferred session, the note is the oldest revision from which one of its clients may write. The engine then refuses the write of a
-// client that has a newer revision, without need. That client reads again.
+// client that has a newer revision, without need. That client reads again. If one client alone had something in hand, the note serves one
+// acknowledged write, as a read does.
 
 // takesRecollection reports whether the recollection is the base of the write. In an inferred session it is the base, unless the content of
 // the write shows that the write was made from a revision which the session has seen since the start. A part that only sets values needs no
-// base: its client may never have read the document.
+// base. The client of another part may never have read the document, either: such a client isn't refused for ever.
 func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) bool {
 	t.maybeEarlier = false
 	switch {
@@ -26,7 +27,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 		return e.Empty() && !f.Any()
 	case t.traceTells || t.Part && t.s.compare.Sets != nil && t.s.compare.Sets():
 		return false
-	case e.Empty() && len(e.Past) == 0:
+	case !t.Part && e.Empty() && len(e.Past) == 0:
 		return true
 	case e.Recollection.Left == 0 || t.Repeat >= choice.UnheardRepeat || t.Doubt != nil:
 		return false
@@ -44,7 +45,7 @@ func (t *selection) takesRecollection(e *viewcache.Entry, f *repeat.Pending) boo
 func (t *selection) reserveRecollection(e *viewcache.Entry, b *Base) {
 	c, m := &b.claim, &e.Recollection.Note
 	c.kind, c.Doubt, c.key = KindExplicit, true, t.ownKey(e)
-	c.Numbers = m.Numbers
+	c.recalled, c.Numbers = true, m.Numbers
 	b.Kind = KindRead
 	switch {
 	case !m.Numbers.Known():

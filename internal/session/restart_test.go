@@ -235,17 +235,62 @@ func TestRefusalsForWhatIsRecalledAreBounded(t *testing.T) {
 	s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 	s = p.next()
 	s.Read(pool, ref, rev(6, `{"a":2}`), s.Epoch())
+	wantBound(t, func() Base { return take(t, s, pool, `{"a":3}`) }) // nobody can tell from what
+}
+
+// The client of a part may never have read the document, and will not do so after a refusal.
+func TestRefusalsOfPartsAreBoundedThoughNobodyReads(t *testing.T) {
+	p := newProcesses(t)
+	s := p.next()
+	s.Read(pool, ref, rev(5, `{"l":[1]}`), s.Epoch())
+	s = p.next()
+	wantBound(t, func() Base { return takePart(t, s, pool, `{"l":[2]}`) })
+}
+
+// wantBound fails the test unless the recollection of the 5th revision is the base of so many writes as may be refused, and of no more.
+func wantBound(t *testing.T, take func() Base) {
+	t.Helper()
 	for n := 0; ; n++ {
-		b := take(t, s, pool, `{"a":3}`) // nobody can tell from what
-		kind := b.Numbers
+		b := take()
+		numbers := b.Numbers
 		b.Release()
-		if kind == num(6) {
-			break
+		switch {
+		case numbers == num(5) && n < note.MaxLeft:
+			continue
+		case numbers == num(5) || n < note.MaxLeft:
+			t.Errorf("%d writes are refused", n)
 		}
-		if n > note.MaxLeft {
-			t.Fatal("a client is refused for ever")
+		return
+	}
+}
+
+// What one client had in hand before the start serves one write. What several had doesn't: the others still have it.
+func TestWhatOneClientHadInHandIsRecalledForOneWrite(t *testing.T) {
+	for clients, want := range map[int]string{1: `{"a":2}`, 2: ""} {
+		p := newProcesses(t)
+		s := p.next()
+		for range clients {
+			s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
+		}
+		s = p.next()
+		b := take(t, s, pool, `{"a":2}`)
+		wantRecollection(t, b, KindRead, num(5))
+		commit(b, 6, `{"a":2}`)
+		if b = take(t, s, pool, `{"a":3}`); string(b.View) != want {
+			t.Errorf("of %d clients: the base of the next write is %v %s", clients, b.Numbers, b.View)
+		}
+		b.Release()
+		if n := noteOfNext(t, p); (n == num(6)) != (clients == 1) {
+			t.Errorf("of %d clients: the next process recalls %v", clients, n)
 		}
 	}
+}
+
+// noteOfNext is the base of a write after the next start.
+func noteOfNext(t *testing.T, p *processes) doc.Numbers {
+	b := take(t, p.next(), pool, `{"a":9}`)
+	defer b.Release()
+	return b.Numbers
 }
 
 func TestARevisionThatIsReadAgainIsNotRecalled(t *testing.T) {

@@ -53,3 +53,11 @@ func (e *Entry) outlives(n doc.Numbers) {
 		e.Recollection = nil
 	}
 }
+
+// SpendRecollection is called when a client has written from the recollection, and nobody else had written since. It drops the recollection
+// if one client alone had something in hand: that client has written now, and a read serves one write.
+func (e *Entry) SpendRecollection() {
+	if m := e.Recollection; m != nil && m.Clients <= 1 {
+		e.Recollection = nil
+	}
+}

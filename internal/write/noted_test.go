@@ -1,6 +1,7 @@
 package write
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,6 +69,33 @@ func TestWhatWasReadBeforeTheStartGuardsParts(t *testing.T) {
 			if got := w.stored("1"); got != c.left {
 				t.Errorf("stored: %s", got)
 			}
+		})
+	}
+}
+
+// A client that is alone writes parts after the start as before, whether or not it reads.
+func TestAClientAloneWritesPartsAfterAStart(t *testing.T) {
+	for name, reads := range map[string]bool{"from memory": false, "from reads": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
+			notes := notetest.New(7)
+			next := func() {
+				w.store = session.New(session.Options{Notes: notes})
+				w.start(Options{})
+			}
+			next()
+			w.direct("PUT", "/shop/_doc/1", `{"n":1}`)
+			w.stranger().readBy()
+			next()
+			for n := 2; n < 5; n++ {
+				if r := w.stranger().send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"n":%d}}`, n)); r.status != 200 {
+					t.Error(n, r)
+				}
+				if reads {
+					w.stranger().readBy()
+				}
+			}
+			same(t, w.stored("1"), `{"n":4}`)
 		})
 	}
 }
