@@ -138,3 +138,69 @@ func TestNotesStayWithTheirTicket(t *testing.T) {
 		}
 	})
 }
+
+// stocked is an element that only its product and its size together tell from others, or its kind, which is an object.
+type stocked struct {
+	Product string            `json:"product,omitempty"`
+	Size    string            `json:"size,omitempty"`
+	Kind    map[string]string `json:"kind,omitempty"`
+	Stock   int               `json:"stock"`
+}
+
+// TestCountsAreNoIdentities has several clients at once change the stock of one element each. All stocks differ, and tell the
+// elements apart by chance. Each element is there once at the end, and each step counts.
+func TestCountsAreNoIdentities(t *testing.T) {
+	type shop struct {
+		Lines []stocked `json:"lines"`
+	}
+	m := mustMerger(t, Sent, PathRule{Path: "/lines/*/stock", Strategy: Sum})
+	unruled := mustMerger(t, Sent)
+	lists := map[string][]stocked{
+		"product and size": {
+			{Product: "shirt", Size: "S"}, {Product: "shirt", Size: "L"}, {Product: "coat", Size: "S"}, {Product: "coat", Size: "L"},
+		},
+		"kind":    {{Kind: map[string]string{"size": "S"}}, {Kind: map[string]string{"size": "M"}}, {Kind: map[string]string{"size": "L"}}},
+		"nothing": {{}, {}, {}, {}},
+	}
+	for name, list := range lists {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				read := shop{slices.Clone(list)}
+				for k := range read.Lines {
+					read.Lines[k].Stock = 100 * k
+				}
+				base, stored := encode(t, read), encode(t, read)
+				want := shop{slices.Clone(read.Lines)}
+				for range rapid.IntRange(2, 4).Draw(t, "clients") {
+					sent := shop{slices.Clone(read.Lines)}
+					at, step := rapid.IntRange(0, len(list)-1).Draw(t, "at"), rapid.IntRange(1, 9).Draw(t, "step")
+					sent.Lines[at].Stock += step
+					want.Lines[at].Stock += step
+					res, err := m.Merge(base, encode(t, sent), stored)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if name != "nothing" {
+						checkLength(t, unruled, base, encode(t, sent), stored, len(list))
+					}
+					stored = res.Doc
+				}
+				if string(stored) != string(encode(t, want)) {
+					t.Fatalf("base %s\ngot  %s\nwant %s", base, stored, encode(t, want))
+				}
+			})
+		})
+	}
+}
+
+// checkLength fails if a merge gives the list another length.
+func checkLength(t *rapid.T, m *Merger, base, sent, current []byte, want int) {
+	res, err := m.Merge(base, sent, current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Lines []stocked }
+	if err := json.Unmarshal(res.Doc, &got); err != nil || len(got.Lines) != want {
+		t.Fatalf("base %s\nsent %s\ncurrent %s\ngot %s, %v", base, sent, current, res.Doc, err)
+	}
+}

@@ -1,7 +1,10 @@
 package merge
 
 import (
+	"slices"
+
 	"optimist/rewrite/diff"
+	"optimist/rewrite/tree"
 )
 
 // maxIdentities is how many members of an element are tried as what tells it from others.
@@ -21,8 +24,8 @@ func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 	mark := r.Mark()
 	key, named := r.named(e)
 	ok = named
-	if !named {
-		key, ok = r.identity(e)
+	if !named && !r.staysItself(e) {
+		key, ok = r.identity(e, sc)
 	}
 	if ok {
 		var in keyed
@@ -48,12 +51,71 @@ func (e *edits) bothRemove() bool {
 	return false
 }
 
+// staysItself reports whether each element that both sides removed stands in its place still, and the members that neither side has changed
+// in these elements tell the elements of each array apart. Two members may do that together, such as a product and a size. Each side has
+// then changed something else in the same element, such as a stock. That is no identity, even if all stocks happen to differ.
+func (r *run) staysItself(e *edits) bool {
+	bySent, byCur := e.bySent, e.byCur
+	var same []tree.Value
+	first := true
+	for i, b := range e.sent.A {
+		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
+			continue
+		}
+		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
+		if !s.Replaces() || !c.Replaces() {
+			return false
+		}
+		if first {
+			same, first = r.members(b), false
+		}
+		inBase, inSent, inCur := b.Finder(), e.sent.B[s.Instead].Finder(), e.cur.B[c.Instead].Finder()
+		same = slices.DeleteFunc(same, func(m tree.Value) bool {
+			was := inBase.Like(m)
+			return !was.Exists() || !was.Equal(inSent.Like(m)) || !was.Equal(inCur.Like(m))
+		})
+	}
+	return len(same) > 0 && tellApart(same, e.sent.A) && tellApart(same, e.sent.B) && tellApart(same, e.cur.B)
+}
+
+// members lists the first members of an object.
+func (r *run) members(v tree.Value) []tree.Value {
+	list := r.List(maxIdentities)
+	for m := v.First(); m.Exists() && m.IsMember() && len(list) < maxIdentities; m = m.Next() {
+		list = append(list, m)
+	}
+	return list
+}
+
+// tellApart reports whether no two elements have the same values in all of the members.
+func tellApart(members, elements []tree.Value) bool {
+	seen := make(map[uint64]bool, len(elements))
+	for _, e := range elements {
+		var all uint64
+		in := e.Finder()
+		for _, m := range members {
+			all *= 31
+			if v := in.Like(m); v.Exists() {
+				all += v.Hash()
+			}
+		}
+		if seen[all] {
+			return false
+		}
+		seen[all] = true
+	}
+	return true
+}
+
 // identity finds the member that tells the elements of each array apart, and of which the base has the most values in common with the
-// other two. Of several it is the first.
-func (r *run) identity(e *edits) (key string, ok bool) {
+// other two. Of several it is the first. What a rule counts is none.
+func (r *run) identity(e *edits, sc scope) (key string, ok bool) {
 	most, n := 0, 0
 	for m := e.sent.A[0].First(); m.Exists() && m.IsMember() && n < maxIdentities; m = m.Next() {
 		n++
+		if r.counts(m, sc) {
+			continue
+		}
 		mark := r.Mark()
 		if in, fits := r.match(e.sent.A, e.sent.B, e.cur.B, m.Key()); fits {
 			if common := in.common(); common > most {
@@ -63,6 +125,18 @@ func (r *run) identity(e *edits) (key string, ok bool) {
 		r.Cut(mark)
 	}
 	return key, most > 0
+}
+
+// counts reports whether a rule makes member m of each element of the array at sc a number that it calculates.
+func (r *run) counts(m tree.Value, sc scope) bool {
+	if sc.lo == sc.hi {
+		return false
+	}
+	element := r.enter(sc, tree.Place{})
+	defer r.leave(sc)
+	member := r.enter(element, tree.Place{Member: m})
+	defer r.leave(element)
+	return member.rule != 0 && r.strategy(member).calculates()
 }
 
 // named finds the first of identityNames that tells the elements of each array apart.
