@@ -3,6 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,5 +203,85 @@ func checkLength(t *rapid.T, m *Merger, base, sent, current []byte, want int) {
 	var got struct{ Lines []stocked }
 	if err := json.Unmarshal(res.Doc, &got); err != nil || len(got.Lines) != want {
 		t.Fatalf("base %s\nsent %s\ncurrent %s\ngot %s, %v", base, sent, current, res.Doc, err)
+	}
+}
+
+// task is an element that has the number of its place. A client that moves tasks numbers them anew.
+type task struct {
+	Title string `json:"title"`
+	Done  int    `json:"done"`
+	Order int    `json:"order"`
+}
+
+// TestElementsWithNumberedPlacesStayThemselves has one client exchange two tasks and number all anew. Each of the others changes how much of
+// one task is done. Each task keeps its title, and what was done of it. A number that stays where it is says nothing about which task it is.
+func TestElementsWithNumberedPlacesStayThemselves(t *testing.T) {
+	type plan struct {
+		Tasks []task `json:"tasks"`
+	}
+	for name, m := range map[string]*Merger{
+		"sum":  mustMerger(t, Sent, PathRule{Path: "/tasks/*/done", Strategy: Sum}),
+		"sent": mustMerger(t, Sent),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				var read plan
+				for k := range rapid.IntRange(2, 5).Draw(t, "tasks") {
+					read.Tasks = append(read.Tasks, task{Title: string(rune('a' + k)), Done: rapid.IntRange(0, 9).Draw(t, "done"), Order: k})
+				}
+				want := map[string]int{}
+				for _, one := range read.Tasks {
+					want[one.Title] = one.Done
+				}
+				moved := plan{slices.Clone(read.Tasks)}
+				i, j := rapid.IntRange(0, len(moved.Tasks)-1).Draw(t, "i"), rapid.IntRange(0, len(moved.Tasks)-1).Draw(t, "j")
+				moved.Tasks[i], moved.Tasks[j] = moved.Tasks[j], moved.Tasks[i]
+				for k := range moved.Tasks {
+					moved.Tasks[k].Order = k
+				}
+				writes := []plan{moved}
+				for range rapid.IntRange(1, 3).Draw(t, "others") {
+					at, sent := rapid.IntRange(0, len(read.Tasks)-1).Draw(t, "at"), plan{slices.Clone(read.Tasks)}
+					if want[sent.Tasks[at].Title] == sent.Tasks[at].Done {
+						sent.Tasks[at].Done += 100
+						want[sent.Tasks[at].Title] += 100
+						writes = append(writes, sent)
+					}
+				}
+				base, stored := encode(t, read), encode(t, read)
+				for _, sent := range rapid.Permutation(writes).Draw(t, "turns") {
+					res, err := m.Merge(base, encode(t, sent), stored)
+					if err != nil {
+						t.Fatal(err)
+					}
+					stored = res.Doc
+				}
+				var got plan
+				if err := json.Unmarshal(stored, &got); err != nil {
+					t.Fatal(err)
+				}
+				is := map[string]int{}
+				for _, one := range got.Tasks {
+					is[one.Title] = one.Done
+				}
+				if len(got.Tasks) != len(read.Tasks) || !maps.Equal(is, want) {
+					t.Fatalf("base %s\nmoved %s\ngot  %s\nwant %v", base, encode(t, moved), stored, want)
+				}
+			})
+		})
+	}
+}
+
+// TestACountBeforeTheNameIsNoIdentity has one client move a player, and another change the same player. The points, which a rule counts, stand
+// before the name, and have as many values in common.
+func TestACountBeforeTheNameIsNoIdentity(t *testing.T) {
+	m := mustMerger(t, Sent, PathRule{Path: "/top/*/points", Strategy: Sum})
+	base := `{"top":[{"points":9,"name":"ann","note":"","tag":""},{"points":4,"name":"bob","note":"","tag":""}]}`
+	sent := `{"top":[{"points":4,"name":"bob","note":"","tag":""},{"points":9,"name":"ann","note":"a","tag":""}]}`
+	current := `{"top":[{"points":9,"name":"ann","note":"","tag":"b"},{"points":4,"name":"bob","note":"","tag":""}]}`
+	res, err := m.Merge([]byte(base), []byte(sent), []byte(current))
+	want := `{"top":[{"points":9,"name":"ann","note":"a","tag":"b"},{"points":4,"name":"bob","note":"","tag":""}]}`
+	if err != nil || string(res.Doc) != want {
+		t.Fatalf("got %s, %v, want %s", res.Doc, err, want)
 	}
 }

@@ -24,13 +24,14 @@ func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 	mark := r.Mark()
 	key, named := r.named(e)
 	ok = named
-	if !named && !r.staysItself(e) {
+	if !named {
 		key, ok = r.identity(e, sc)
+		ok = ok && !r.counts(e.sent.A[0].Get(key), sc)
 	}
 	if ok {
 		var in keyed
 		in, ok = r.match(e.sent.A, e.sent.B, e.cur.B, key)
-		ok = ok && r.scattered(e, in, key, named)
+		ok = ok && r.scattered(e, in, key, named) && (named || !r.staysItself(e, in, key))
 	}
 	r.Cut(mark)
 	if !ok {
@@ -54,10 +55,13 @@ func (e *edits) bothRemove() bool {
 // staysItself reports whether each element that both sides removed stands in its place still, and the members that neither side has changed
 // in these elements tell the elements of each array apart. Two members may do that together, such as a product and a size. Each side has
 // then changed something else in the same element, such as a stock. That is no identity, even if all stocks happen to differ.
-func (r *run) staysItself(e *edits) bool {
+//
+// But if both sides still have the keys of all these elements, the keys say where the elements are. What stays in its place may then be
+// the number of the place, such as a rank, which a client writes anew when it moves elements.
+func (r *run) staysItself(e *edits, in keyed, key string) bool {
 	bySent, byCur := e.bySent, e.byCur
 	var same []tree.Value
-	first := true
+	first, kept := true, true
 	for i, b := range e.sent.A {
 		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
 			continue
@@ -66,6 +70,8 @@ func (r *run) staysItself(e *edits) bool {
 		if !s.Replaces() || !c.Replaces() {
 			return false
 		}
+		id := r.Table.Number(keyOf(b, key))
+		kept = kept && in.sent[id].Exists() && in.cur[id].Exists()
 		if first {
 			same, first = r.members(b), false
 		}
@@ -75,7 +81,7 @@ func (r *run) staysItself(e *edits) bool {
 			return !was.Exists() || !was.Equal(inSent.Like(m)) || !was.Equal(inCur.Like(m))
 		})
 	}
-	return len(same) > 0 && tellApart(same, e.sent.A) && tellApart(same, e.sent.B) && tellApart(same, e.cur.B)
+	return !kept && len(same) > 0 && tellApart(same, e.sent.A) && tellApart(same, e.sent.B) && tellApart(same, e.cur.B)
 }
 
 // members lists the first members of an object.
@@ -108,17 +114,18 @@ func tellApart(members, elements []tree.Value) bool {
 }
 
 // identity finds the member that tells the elements of each array apart, and of which the base has the most values in common with the
-// other two. Of several it is the first. What a rule counts is none.
+// other two. Of several it is the first that no rule counts.
 func (r *run) identity(e *edits, sc scope) (key string, ok bool) {
 	most, n := 0, 0
 	for m := e.sent.A[0].First(); m.Exists() && m.IsMember() && n < maxIdentities; m = m.Next() {
 		n++
-		if r.counts(m, sc) {
-			continue
-		}
 		mark := r.Mark()
 		if in, fits := r.match(e.sent.A, e.sent.B, e.cur.B, m.Key()); fits {
-			if common := in.common(); common > most {
+			common := 2 * in.common()
+			if common > 0 && !r.counts(m, sc) {
+				common++
+			}
+			if common > most {
 				most, key = common, m.Key()
 			}
 		}
@@ -127,7 +134,8 @@ func (r *run) identity(e *edits, sc scope) (key string, ok bool) {
 	return key, most > 0
 }
 
-// counts reports whether a rule makes member m of each element of the array at sc a number that it calculates.
+// counts reports whether a rule makes member m of each element of the array at sc a number that it calculates. Such numbers differ by
+// chance.
 func (r *run) counts(m tree.Value, sc scope) bool {
 	if sc.lo == sc.hi {
 		return false
