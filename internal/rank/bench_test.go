@@ -48,7 +48,7 @@ func BenchmarkOneName(b *testing.B) {
 
 // oneName is a document with a list of entries that have one name.
 func oneName(entries, value int) string {
-	return `{"l":[` + strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"name":"cpu","value":%d},`, value), entries), ",") + `]}`
+	return `{"l":[` + strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"host":"web","value":%d},`, value), entries), ",") + `]}`
 }
 
 func BenchmarkDigest(b *testing.B) {

@@ -22,6 +22,9 @@ type digester struct {
 	foundMembers []foundMember
 	foundParts   []foundPart
 	sorter       sorter
+
+	identities []uint64 // of the entries of the lists that the digester is reading
+	names      []uint64 // those of one list that are names
 }
 
 type foundMember struct {
@@ -38,7 +41,7 @@ var digesters = sync.Pool{New: func() any { return new(digester) }}
 
 // release puts the digester back for reuse.
 func (d *digester) release() {
-	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.elements) <= 2*maxIdle {
+	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.elements)+cap(d.identities) <= 2*maxIdle {
 		digesters.Put(d)
 	}
 }
@@ -48,7 +51,7 @@ func (d *digester) read(source []byte, keys Keys) bool {
 	d.keys = keys
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
 	d.foundMembers, d.foundParts = d.foundMembers[:0], d.foundParts[:0]
-	d.lists, d.elements = d.lists[:0], d.elements[:0]
+	d.lists, d.elements, d.identities = d.lists[:0], d.elements[:0], d.identities[:0]
 	defer d.tree.Release()
 	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
@@ -136,17 +139,12 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	switch {
 	case kind == tree.Object:
 		d.object(v, at, inList)
-	case kind == tree.Array:
-		k := len(d.elements)
-		if !inList {
-			d.order(v, at.place)
-		}
+	case kind == tree.Array && inList:
 		for e := v.First(); e.Exists(); e = e.Next() {
-			if d.entry(e, at, inList) {
-				d.elements[k].weight = 0
-			}
-			k++
+			d.entry(e, at, 0, true)
 		}
+	case kind == tree.Array:
+		d.entries(v, at)
 	case isLong(v):
 		before := len(d.foundParts)
 		if d.words(v, at.place); !inList {
@@ -157,16 +155,48 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	}
 }
 
+// entries adds the entries of the list at a spot.
+func (d *digester) entries(v tree.Value, at spot) {
+	k := len(d.elements)
+	d.order(v, at.place)
+	from := len(d.identities)
+	d.identify(v)
+	for e, i := v.First(), from; e.Exists(); e, i = e.Next(), i+1 {
+		if d.entry(e, at, d.identities[i], false) {
+			d.elements[k].weight = 0
+		}
+		k++
+	}
+	d.identities = d.identities[:from]
+}
+
+// identify appends what identifies each entry of a list; 0: nothing does. Where several entries have one name, names identify none: the code
+// of an event says what has happened to a parcel, and not which event it is.
+func (d *digester) identify(list tree.Value) {
+	from := len(d.identities)
+	d.names = d.names[:0]
+	for e := list.First(); e.Exists(); e = e.Next() {
+		identity, isName := identityOf(e, d.keys)
+		if isName {
+			d.names = append(d.names, identity)
+		}
+		d.identities = append(d.identities, identity)
+	}
+	slices.Sort(d.names)
+	if len(slices.Compact(d.names)) < len(d.names) {
+		clear(d.identities[from:])
+	}
+}
+
 // entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in
 // one entry isn't the same content as an equal state in another entry. entry reports whether it has one.
-func (d *digester) entry(e tree.Value, list spot, inList bool) (placed bool) {
+func (d *digester) entry(e tree.Value, list spot, identity uint64, inList bool) (placed bool) {
 	if isTuple(e) {
 		d.part(step(list.place, e.Hash()), maxWeight)
 		return false
 	}
-	identity := identityOf(e, d.keys)
 	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
-	if identity != 0 && !inList {
+	if identity != 0 {
 		k := len(d.foundMembers)
 		d.value(e, at, list.place, false)
 		d.foundMembers[k].entry = true
@@ -233,10 +263,10 @@ func (d *digester) order(v tree.Value, place uint64) {
 
 // identityOf returns a hash of the values that identify an entry of a list; 0: nothing identifies it. A member such as an id identifies the
 // entry by itself. Without such a member, all identifying members together do: the row and the seat, or the room and the hour. The keys of
-// the rule come before all other names.
-func identityOf(e tree.Value, keys Keys) uint64 {
+// the rule come before all other names. isName says that a member which the rule doesn't name identifies the entry by itself.
+func identityOf(e tree.Value, keys Keys) (identity uint64, isName bool) {
 	if e.Kind() != tree.Object {
-		return 0
+		return 0, false
 	}
 	name, best, others := uint64(0), 0, uint64(0)
 	for m := e.First(); m.Exists(); m = m.Next() {
@@ -250,9 +280,9 @@ func identityOf(e tree.Value, keys Keys) uint64 {
 		}
 	}
 	if best > 0 {
-		return name
+		return name, best < identityByRule
 	}
-	return others
+	return others, false
 }
 
 // How well a member identifies an entry. More is better.

@@ -267,12 +267,12 @@ func TestElementsOfAListThatKeepsItsLengthAreSetInPlace(t *testing.T) {
 	}
 }
 
-// Entries that have one name are at one place, and so are the lists in them.
+// Entries of one host are at one place, and so are the lists in them.
 func TestEntriesMayHaveOneName(t *testing.T) {
 	for k := range 20 { // in how many orders the lists are, depends on the names of others
 		log := fmt.Sprintf(`{"log%d":[1],"l":[`, k)
 		document := func(in ...string) []byte {
-			return []byte(log + `{"id":1,"in":[` + strings.Join(in, `]},{"id":1,"in":[`) + `]}]}`)
+			return []byte(log + `{"host":1,"in":[` + strings.Join(in, `]},{"host":1,"in":[`) + `]}]}`)
 		}
 		cs := []Candidate{
 			heldAt(1, string(document(`1,2,3`, `1,2,3,4`, `1,2`))), heldAt(2, string(document(`1,2,3`, `1,2,5,4`, `1,2`))),

@@ -248,8 +248,31 @@ func TestWhatIdentifiesAnEntry(t *testing.T) {
 		if err := doc.ParseObject([]byte(`{"list":[`+entry+`]}`), tree.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := identityOf(doc.Root().First().First(), "") != 0; got != want {
+		if got, _ := identityOf(doc.Root().First().First(), ""); (got != 0) != want {
 			t.Errorf("%s: %v", entry, got)
+		}
+	}
+}
+
+// Mostly an entry of a list is known by its code. But where two events have one code, it says what has happened, and not which event it is.
+// Only if the rule says so, clients know entries by it all the same.
+func TestWhereNamesRepeatTheyIdentifyNothing(t *testing.T) {
+	event := func(minute int, code, place string) string {
+		return fmt.Sprintf(`{"at":"2026-05-01T10:%02d:00Z","code":%q,"place":%q}`, minute, code, place)
+	}
+	list := func(events ...string) string { return `{"events":[` + strings.Join(events, ",") + `]}` }
+	a, b, c, theirs, mine := event(1, "scan", "Berlin"), event(2, "scan", "Hamburg"), event(3, "out", "Hamburg"), event(4, "scan", "Berlin"), event(5, "scan", "Berlin")
+	for name, revisions := range map[string][3]string{
+		"at the end":       {list(a, b, c), list(a, b, c, theirs), list(a, b, c, mine)},
+		"at the beginning": {list(a, b, c), list(theirs, a, b, c), list(mine, a, b, c)},
+		"in between":       {list(a, b, c), list(a, theirs, b, c), list(a, mine, b, c)},
+	} {
+		seen := []doc.Revision{at(1, list(a, b)), at(2, revisions[0]), at(3, revisions[1])}
+		if got := closest(seen, Sent{Body: []byte(revisions[2])}); got != 1 {
+			t.Errorf("%s: %d, want the one without the other client's event", name, got)
+		}
+		if got := closest(seen, Sent{Body: []byte(revisions[2]), Keys: NewKeys([]string{"code"})}); got != 2 {
+			t.Errorf("%s, under a rule with by_key: %d, want the one with an event of this code in its place", name, got)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func vague() []*shape {
 		votes(), holders(), reservations(), leaderboard(), account(), basket(), track(), grid(), article(), unread(), statistics(),
 		calendar(), deadlines(),
 	}
-	list = slices.Concat(list, people(), inPlace(), moving(), rewriting())
+	list = slices.Concat(list, people(), inPlace(), moving(), rewriting(), repeated())
 	for _, s := range list {
 		s.vague = true
 	}
