@@ -26,7 +26,7 @@ const (
 	spent = 12
 	// spentSave is the price of saving such a candidate unchanged. A document with few states often returns to an earlier state. The price
 	// is below narrow, so that the outcome is ambiguous: the write may have saved that candidate.
-	spentSave = narrow - 1
+	spentSave = 19
 	// elsewhere is the price of a candidate that was read in another trace. It is more than all content weighs.
 	elsewhere = 1 << 40
 	// quietSave is the price of saving a candidate unchanged that isn't the newest, if little shows that several clients are at work. It is
@@ -39,7 +39,7 @@ const (
 	// wide is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.
 	wide = 8
 	// narrow is the least difference in price between the best candidate and the second, for the outcome not to be ambiguous.
-	narrow = 20
+	narrow = 28
 )
 
 // verdict is what the client would have done to a candidate.

@@ -116,7 +116,9 @@ func TestAmbiguous(t *testing.T) {
 		"one that is as likely":   {[]Candidate{heldAt(1, `{"a":1}`), heldAt(2, `{"a":3}`)}, `{"a":2}`, true},
 		"nobody has it in hand":   {[]Candidate{spentAt(1, `{"a":1}`), heldAt(2, ``)}, `{"a":2}`, true},
 		"far beyond doubt": {
-			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one"]}`)}, `{"l":["one long entry","and another long one","x"]}`, false},
+			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one","and a third one"]}`)},
+			`{"l":["one long entry","and another long one","and a third one","x"]}`, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Likeliest(c.candidates, Sent{Body: []byte(c.sent)}).Ambiguous; got != c.want {

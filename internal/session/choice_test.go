@@ -444,8 +444,8 @@ func TestContentShowsThatAnotherClientHasWritten(t *testing.T) {
 
 // The session has deleted a document that its clients have read. A write then makes a new document, or saves one of the reads.
 func TestAfterADeleteContentTellsWhatIsNew(t *testing.T) {
-	const was, stale, anew = `{"name":"tea of spring","note":"green","n":1}`, `{"name":"tea of spring","note":"green","n":2}`,
-		`{"name":"rum of winter","note":"brown","n":9}`
+	const was, stale, anew = `{"name":"tea of spring","note":"green and dry","n":1}`, `{"name":"tea of spring","note":"green and dry","n":2}`,
+		`{"name":"rum of winter","note":"brown and old","n":9}`
 	for name, c := range map[string]struct {
 		body, sent string
 		read404    bool
