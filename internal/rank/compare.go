@@ -32,11 +32,10 @@ const (
 // compare finds the changes that the client would have made to a candidate.
 func (w *weighing) compare(c *Candidate, v *verdict) {
 	switch {
+	case v.far:
+		return
 	case c.Digest == nil:
 		v.unknown = true
-		return
-	case w.compared > largeRoom || c.Spent && w.compared > smallRoom:
-		v.far = true
 		return
 	}
 	isNewest := w.newest < 0 && !c.View && !v.absent
@@ -80,6 +79,11 @@ const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14
 )
+
+// isBeyond reports whether a candidate isn't compared any more, after so many values of the newer ones.
+func isBeyond(c *Candidate, values int) bool {
+	return values > largeRoom || c.Spent && values > smallRoom
+}
 
 // A candidate is too far if it needs more than 2n + enough changes, where n is the fewest that any candidate needs.
 const enough = 24

@@ -30,11 +30,7 @@ import "slices"
 // verdicts are good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	w.begin(len(cs), mine, part)
-	for i := range cs {
-		if c := &cs[i]; (c.Digest == nil || c.Digest.keys != mine.keys) && (c.Source != nil || !c.Known()) {
-			c.Digest = NewDigest(c.Source, mine.keys)
-		}
-	}
+	w.digest(cs, mine.keys)
 	w.findFixed(cs)
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // mostly the newest candidate is the nearest: then the older ones soon turn out to be too far
@@ -61,6 +57,24 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 		}
 	}
 	return w.verdicts
+}
+
+// digest makes the digests that are missing. A candidate that isn't compared gets none: to make it takes longer than to compare it.
+func (w *weighing) digest(cs []Candidate, keys Keys) {
+	values := 0
+	for i := len(cs) - 1; i >= 0; i-- {
+		c := &cs[i]
+		switch w.verdicts[i].far = isBeyond(c, values); {
+		case w.verdicts[i].far:
+			c.Digest = nil
+			continue
+		case (c.Digest == nil || c.Digest.keys != keys) && (c.Source != nil || !c.Known()):
+			c.Digest = NewDigest(c.Source, keys)
+		}
+		if c.Digest != nil {
+			values += len(c.Digest.items)
+		}
+	}
 }
 
 // creation returns the index of the document's first revision; -1: it isn't among the candidates.

@@ -105,6 +105,24 @@ func TestWhatOthersWroteTellsTheBase(t *testing.T) {
 	}
 }
 
+// Of large documents, those that no client has in hand are compared only as long as there is room. The others need no digest, which takes
+// longer to make than all the rest of the choice.
+func TestWhatIsNotComparedIsNotDigested(t *testing.T) {
+	cs := make([]Candidate, 8)
+	for i := range cs {
+		cs[i] = spentAt(int64(i+1), oneName(2000, i))
+	}
+	cs[0].Spent, cs[7].Spent = false, false
+	if got := Likeliest(cs, Sent{Body: []byte(strings.Replace(oneName(2000, 7), "7", "9", 1))}); got.Best != 7 {
+		t.Errorf("%+v, want the newest", got)
+	}
+	for i := range cs {
+		if want := i == 0 || i > 4; (cs[i].Digest != nil) != want {
+			t.Errorf("candidate %d: digested %v, want %v", i, cs[i].Digest != nil, want)
+		}
+	}
+}
+
 func TestAmbiguous(t *testing.T) {
 	for name, c := range map[string]struct {
 		candidates []Candidate
