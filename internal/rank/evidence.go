@@ -64,11 +64,11 @@ func (w *weighing) digest(cs []Candidate, keys Keys) {
 	values := 0
 	for i := len(cs) - 1; i >= 0; i-- {
 		c := &cs[i]
-		switch w.verdicts[i].far = isBeyond(c, values); {
-		case w.verdicts[i].far:
-			c.Digest = nil
-			continue
-		case (c.Digest == nil || c.Digest.keys != keys) && (c.Source != nil || !c.Known()):
+		hasContent := c.Source != nil || !c.Known()
+		switch {
+		case hasContent && isBeyond(c, values):
+			w.verdicts[i].far, c.Digest = true, nil
+		case hasContent && (c.Digest == nil || c.Digest.keys != keys):
 			c.Digest = NewDigest(c.Source, keys)
 		}
 		if c.Digest != nil {

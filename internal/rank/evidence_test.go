@@ -123,6 +123,17 @@ func TestWhatIsNotComparedIsNotDigested(t *testing.T) {
 	}
 }
 
+// A candidate whose content isn't known may be the base, however many values were compared before it.
+func TestWhatIsNotKnownIsAmbiguousAlsoWhereNothingIsCompared(t *testing.T) {
+	cs := []Candidate{spentAt(1, "")}
+	for i := range 8 {
+		cs = append(cs, heldAt(int64(i+2), oneName(2000, i)))
+	}
+	if got := Likeliest(cs, Sent{Body: []byte(strings.Replace(oneName(2000, 7), "7", "9", 1))}); got.Best != 8 || !got.Ambiguous {
+		t.Errorf("%+v, want the newest, and ambiguous", got)
+	}
+}
+
 func TestAmbiguous(t *testing.T) {
 	for name, c := range map[string]struct {
 		candidates []Candidate
