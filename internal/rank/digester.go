@@ -139,12 +139,8 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 	switch {
 	case kind == tree.Object:
 		d.object(v, at, inList)
-	case kind == tree.Array && inList:
-		for e := v.First(); e.Exists(); e = e.Next() {
-			d.entry(e, at, 0, true)
-		}
 	case kind == tree.Array:
-		d.entries(v, at)
+		d.entries(v, at, inList)
 	case isLong(v):
 		before := len(d.foundParts)
 		if d.words(v, at.place); !inList {
@@ -156,13 +152,14 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 }
 
 // entries adds the entries of the list at a spot.
-func (d *digester) entries(v tree.Value, at spot) {
-	k := len(d.elements)
-	d.order(v, at.place)
-	from := len(d.identities)
+func (d *digester) entries(v tree.Value, at spot, inList bool) {
+	k, from := len(d.elements), len(d.identities)
+	if !inList {
+		d.order(v, at.place)
+	}
 	d.identify(v)
 	for e, i := v.First(), from; e.Exists(); e, i = e.Next(), i+1 {
-		if d.entry(e, at, d.identities[i], false) {
+		if d.entry(e, at, d.identities[i], inList) {
 			d.elements[k].weight = 0
 		}
 		k++
@@ -170,8 +167,9 @@ func (d *digester) entries(v tree.Value, at spot) {
 	d.identities = d.identities[:from]
 }
 
-// identify appends what identifies each entry of a list; 0: nothing does. Where several entries have one name, names identify none: the code
-// of an event says what has happened to a parcel, and not which event it is.
+// identify appends what identifies each entry of a list; 0: nothing does. Where entries have the same few names again and again, names
+// identify none: the code of an event says what has happened to a parcel, and not which event it is. Where few names repeat, they still
+// identify entries: clients know all the others by their names.
 func (d *digester) identify(list tree.Value) {
 	from := len(d.identities)
 	d.names = d.names[:0]
@@ -183,10 +181,16 @@ func (d *digester) identify(list tree.Value) {
 		d.identities = append(d.identities, identity)
 	}
 	slices.Sort(d.names)
-	if len(slices.Compact(d.names)) < len(d.names) {
+	entries := len(d.identities) - from
+	different := entries - len(d.names) + len(slices.Compact(d.names))
+	if entriesPerName*different <= entries {
 		clear(d.identities[from:])
 	}
 }
+
+// entriesPerName is how many entries each name of a list has at least, on average, where names identify none of them. An entry without a
+// name counts as one with a name of its own.
+const entriesPerName = 3
 
 // entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in
 // one entry isn't the same content as an equal state in another entry. entry reports whether it has one.
@@ -196,7 +200,7 @@ func (d *digester) entry(e tree.Value, list spot, identity uint64, inList bool) 
 		return false
 	}
 	at := spot{step(step(list.place, elementKey), identity), step(list.kind, elementKey), true}
-	if identity != 0 {
+	if identity != 0 && !inList {
 		k := len(d.foundMembers)
 		d.value(e, at, list.place, false)
 		d.foundMembers[k].entry = true

@@ -254,26 +254,67 @@ func TestWhatIdentifiesAnEntry(t *testing.T) {
 	}
 }
 
-// Mostly an entry of a list is known by its code. But where two events have one code, it says what has happened, and not which event it is.
-// Only if the rule says so, clients know entries by it all the same.
+// Mostly an entry of a list is known by its code. But where all events have one of a few codes, it says what has happened, and not which
+// event it is. Only if the rule says so, clients know entries by it all the same.
 func TestWhereNamesRepeatTheyIdentifyNothing(t *testing.T) {
 	event := func(minute int, code, place string) string {
 		return fmt.Sprintf(`{"at":"2026-05-01T10:%02d:00Z","code":%q,"place":%q}`, minute, code, place)
 	}
 	list := func(events ...string) string { return `{"events":[` + strings.Join(events, ",") + `]}` }
-	a, b, c, theirs, mine := event(1, "scan", "Berlin"), event(2, "scan", "Hamburg"), event(3, "out", "Hamburg"), event(4, "scan", "Berlin"), event(5, "scan", "Berlin")
-	for name, revisions := range map[string][3]string{
-		"at the end":       {list(a, b, c), list(a, b, c, theirs), list(a, b, c, mine)},
-		"at the beginning": {list(a, b, c), list(theirs, a, b, c), list(mine, a, b, c)},
-		"in between":       {list(a, b, c), list(a, theirs, b, c), list(a, mine, b, c)},
-	} {
-		seen := []doc.Revision{at(1, list(a, b)), at(2, revisions[0]), at(3, revisions[1])}
+	before := []string{event(1, "scan", "Berlin"), event(2, "scan", "Hamburg"), event(3, "scan", "Munich")}
+	after := []string{event(4, "out", "Munich"), event(5, "scan", "Hamburg"), event(6, "out", "Hamburg")}
+	with := func(i int, e string) string { return list(slices.Insert(slices.Concat(before, after), i, e)...) }
+	theirs, mine := event(7, "scan", "Berlin"), event(8, "scan", "Berlin")
+	for name, i := range map[string]int{"at the end": 6, "at the beginning": 0, "in between": 1} {
+		revisions := [3]string{list(slices.Concat(before, after)...), with(i, theirs), with(i, mine)}
+		seen := []doc.Revision{at(1, list(before...)), at(2, revisions[0]), at(3, revisions[1])}
 		if got := closest(seen, Sent{Body: []byte(revisions[2])}); got != 1 {
 			t.Errorf("%s: %d, want the one without the other client's event", name, got)
 		}
 		if got := closest(seen, Sent{Body: []byte(revisions[2]), Keys: NewKeys([]string{"code"})}); got != 2 {
 			t.Errorf("%s, under a rule with by_key: %d, want the one with an event of this code in its place", name, got)
 		}
+	}
+}
+
+// If few names repeat, clients still know the other entries by their names.
+func TestHowOftenNamesRepeat(t *testing.T) {
+	for entries, want := range map[string]int{
+		`{"name":1},{"name":2},{"name":3},{"name":4}`: 4,
+		`{"name":1},{"name":1},{"name":2},{"name":2}`: 4,
+		`{"name":1},{"name":1},{"name":1},{"host":1}`: 4,
+		`{"name":1},{"name":1},{"name":1},{"name":1}`: 0,
+		`{"host":1},{"host":1},{"host":1},{"host":1}`: 4,
+		`{"sku":1,"no":1},{"sku":1,"no":2},{"sku":1}`: 0,
+	} {
+		named := 0
+		for _, m := range digestOf([]byte(`{"list":[` + entries + `]}`)).members {
+			if m.entry {
+				named++
+			}
+		}
+		if named != want {
+			t.Errorf("%s: %d entries have a place of their own, want %d", entries, named, want)
+		}
+	}
+}
+
+// A name tells what a value belongs to, also in a list whose own entries have no names.
+func TestNamesInEntriesWithoutNames(t *testing.T) {
+	board := func(taken int) string {
+		cards := make([]string, 20)
+		for i := range cards {
+			by := "nobody so far"
+			if i == taken {
+				by = "Ada Lovelace"
+			}
+			cards[i] = fmt.Sprintf(`{"id":"card %d","by":%q}`, i, by)
+		}
+		return `{"columns":[{"cards":[` + strings.Join(cards, ",") + `]}]}`
+	}
+	seen := []doc.Revision{at(1, board(-1)), at(2, board(0))}
+	if got := closest(seen, Sent{Body: []byte(board(1))}); got != 0 {
+		t.Errorf("%d, want the one in which nobody has taken the first card", got)
 	}
 }
 
