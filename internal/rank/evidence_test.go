@@ -144,6 +144,10 @@ func TestAmbiguous(t *testing.T) {
 		"the same change of both": {[]Candidate{heldAt(1, `{"a":1}`), heldAt(2, `{"a":1}`)}, `{"a":2}`, false},
 		"one that is as likely":   {[]Candidate{heldAt(1, `{"a":1}`), heldAt(2, `{"a":3}`)}, `{"a":2}`, true},
 		"nobody has it in hand":   {[]Candidate{spentAt(1, `{"a":1}`), heldAt(2, ``)}, `{"a":2}`, true},
+		"nearly beyond doubt": {
+			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one"]}`)},
+			`{"l":["one long entry","and another long one","x"]}`, true,
+		},
 		"far beyond doubt": {
 			[]Candidate{heldAt(1, `{"l":[]}`), heldAt(2, `{"l":["one long entry","and another long one","and a third one"]}`)},
 			`{"l":["one long entry","and another long one","and a third one","x"]}`, false,
