@@ -30,7 +30,8 @@ func audit() *shape {
 			return map[string]any{"title": "Contract", "version": num(0), "log": []any{}}
 		},
 		edit: func(c *change, d map[string]any) {
-			entry := map[string]any{"name": fmt.Sprintf("user%d", c.worker%5), "did": []string{"viewed", "edited", "signed"}[c.IntN(3)], "at": c.time()}
+			did := []string{"viewed", "edited", "signed"}[c.IntN(3)]
+			entry := map[string]any{"name": fmt.Sprintf("user%d", c.worker%5), "did": did, "at": c.time()}
 			log := slices.Insert(list(d["log"]), 0, any(entry))
 			d["log"], d["version"] = log[:min(len(log), 40)], num(integer(d["version"])+1)
 		},
