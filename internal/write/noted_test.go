@@ -12,17 +12,23 @@ import (
 // withMarks are rules by which writes leave marks in documents, and none.
 var withMarks = map[string]string{"with": "rules:\n- {name: r, match: {index: [shop]}, write_id: _w}\n", "without": ""}
 
+// newNotedWorld is newWorld with notes of what clients see. next ends the process and starts another one, which finds the notes.
+func newNotedWorld(t *testing.T, rules string) (w *world, next func()) {
+	w = newWorld(t, rules)
+	notes := notetest.New(7)
+	next = func() {
+		w.store = session.New(session.Options{Notes: notes})
+		w.start(Options{})
+	}
+	next()
+	return w, next
+}
+
 // What clients had read before the start guards their writes, with marks in the documents and without.
 func TestWhatWasReadBeforeTheStartIsAGuard(t *testing.T) {
 	for name, rules := range withMarks {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, rules)
-			notes := notetest.New(7)
-			next := func() {
-				w.store = session.New(session.Options{Notes: notes})
-				w.start(Options{})
-			}
-			next()
+			w, next := newNotedWorld(t, rules)
 			w.direct("PUT", "/shop/_doc/1", `{"l":["x"]}`)
 			w.stranger().readBy()
 			next()
@@ -51,13 +57,7 @@ func TestWhatWasReadBeforeTheStartGuardsParts(t *testing.T) {
 		"a value, after one": {true, `{"s":"done"}`, 200, "retried;attempts=1;base=none", `{"l":["x","other"],"n":2,"s":"done"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
-			notes := notetest.New(7)
-			next := func() {
-				w.store = session.New(session.Options{Notes: notes})
-				w.start(Options{})
-			}
-			next()
+			w, next := newNotedWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
 			w.direct("PUT", "/shop/_doc/1", `{"l":["x"],"n":1,"s":"new"}`)
 			w.stranger().readBy()
 			next()
@@ -77,13 +77,7 @@ func TestWhatWasReadBeforeTheStartGuardsParts(t *testing.T) {
 func TestAClientAloneWritesPartsAfterAStart(t *testing.T) {
 	for name, reads := range map[string]bool{"from memory": false, "from reads": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
-			notes := notetest.New(7)
-			next := func() {
-				w.store = session.New(session.Options{Notes: notes})
-				w.start(Options{})
-			}
-			next()
+			w, next := newNotedWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n")
 			w.direct("PUT", "/shop/_doc/1", `{"n":1}`)
 			w.stranger().readBy()
 			next()
