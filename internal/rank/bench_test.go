@@ -14,7 +14,7 @@ func BenchmarkChoice(b *testing.B) {
 			cs := make([]Candidate, n)
 			for i := range cs {
 				cs[i].Revision = at(int64(i+1), large(i))
-				cs[i].Digest = digestOf(cs[i].Source)
+				cs[i].Digest = NewDigest(cs[i].Source, "", cs[max(0, i-1)].Digest)
 			}
 			sent := Sent{Body: []byte(strings.Replace(large(n/2), `"state":"open"`, `"state":"closed"`, 1))}
 			b.SetBytes(int64(len(sent.Body)))
@@ -35,7 +35,7 @@ func BenchmarkOneName(b *testing.B) {
 			cs := make([]Candidate, 64)
 			for i := range cs {
 				cs[i] = Candidate{Revision: at(int64(i+1), oneName(n, i))}
-				cs[i].Digest = digestOf(cs[i].Source)
+				cs[i].Digest = NewDigest(cs[i].Source, "", cs[max(0, i-1)].Digest)
 			}
 			sent := Sent{Body: []byte(oneName(n, 100))}
 			b.ReportAllocs()
@@ -76,4 +76,33 @@ func large(entries int) string {
 	}
 	s.WriteString(`}`)
 	return s.String()
+}
+
+// BenchmarkLarge has 64 revisions of a document of so many lines, each with a line more. Of the newest one, and of what the client sent,
+// there is no digest yet.
+func BenchmarkLarge(b *testing.B) {
+	for _, lines := range []int{100, 1000} {
+		b.Run(strconv.Itoa(lines), func(b *testing.B) {
+			order := func(more int) []byte {
+				all := make([]string, lines+more)
+				for i := range all {
+					all[i] = fmt.Sprintf(`{"id":"l%d","article":"article %d","qty":%d,"price":"%d.99"}`, i, i%100, i%10, i%20)
+				}
+				return fmt.Appendf(nil, `{"total":%d,"lines":[%s]}`, len(all), strings.Join(all, ","))
+			}
+			cs := make([]Candidate, 64)
+			for i := range cs {
+				cs[i].Revision = at(int64(i+1), string(order(i)))
+			}
+			sent := Sent{Body: []byte(strings.Replace(string(order(32)), `"qty":7`, `"qty":8`, 1))}
+			b.SetBytes(int64(len(sent.Body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				cs[63].Digest = nil
+				if c := Likeliest(cs, sent); c.Best != 32 {
+					b.Fatal(c.Best)
+				}
+			}
+		})
+	}
 }

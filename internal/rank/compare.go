@@ -43,7 +43,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 		w.newest = w.candidate
 	}
 	w.findSliding(c.Digest)
-	w.compared += len(c.Digest.items)
+	w.compared += c.Digest.size
 	limit := 2*w.few + enough
 	if v.absent {
 		limit = math.MaxInt // a client that creates a document changes all of it
@@ -95,7 +95,7 @@ func (w *weighing) fewest(cs []Candidate) int {
 	near, least := -1, math.MaxInt
 	for i := len(cs) - 1; i >= 0; i-- {
 		if d := cs[i].Digest; d != nil {
-			if differ := max(size-len(d.items), len(d.items)-size); differ < least {
+			if differ := max(size-d.size, d.size-size); differ < least {
 				near, least = i, differ
 			}
 		}
@@ -109,7 +109,7 @@ func (w *weighing) fewest(cs []Candidate) int {
 // follow notes how the candidate differs from the one that was compared last.
 func (w *weighing) follow(theirs *Digest) {
 	for _, d := range w.differences(theirs) {
-		w.note(d.key, theirs, int(d.at))
+		w.note(d.key, d.theirs)
 	}
 	w.last, w.lastCandidate = theirs, w.candidate
 }
@@ -120,10 +120,10 @@ type delta struct {
 	differences []difference
 }
 
-// difference is an item that one of two digests lacks, or that has another value in the other digest.
+// difference is content that one of two digests lacks, or that has another value in the other digest.
 type difference struct {
-	key uint64
-	at  int32 // the item's place among the items of the digest; -1: the digest lacks the item
+	key    uint64
+	theirs found // the content in the digest that has the difference
 }
 
 // mostKept is how many differences a digest keeps at most.
@@ -135,90 +135,96 @@ func (w *weighing) differences(theirs *Digest) []difference {
 	if kept := theirs.kept.Load(); kept != nil && kept.from == w.last.id {
 		return kept.differences
 	}
-	m, n := len(w.last.members), len(theirs.members)
-	all := appendDifferences(w.between[:0], w.last.items[:m], theirs.items[:n], 0)
-	all = appendDifferences(all, w.last.items[m:], theirs.items[n:], n)
+	all := w.between[:0]
+	for last, next := range w.last.unequal(theirs) {
+		all = appendDifferences(all, last[0].items, &next[0])
+		all = appendDifferences(all, last[1].items, &next[1])
+	}
 	w.between = all
-	if w.last != w.mine && len(all) <= mostKept {
+	if w.last != &w.mine.Digest && len(all) <= mostKept {
 		theirs.kept.Store(&delta{w.last.id, slices.Clone(all)})
 	}
 	return all
 }
 
-// appendDifferences appends how items differ from the last ones. They begin at a place among all items of their digest.
-func appendDifferences(all []difference, last, next []item, from int) []difference {
-	for at := int32(from); len(last) > 0 || len(next) > 0; { //nolint:gosec // bounded by maxValues
+// appendDifferences appends how items differ from the last ones.
+func appendDifferences(all []difference, last []item, r *run) []difference {
+	next, at := r.items, r.from
+	for len(last) > 0 || len(next) > 0 {
 		n := alike(last, next)
-		last, next, at = last[n:], next[n:], at+int32(n) //nolint:gosec // bounded by maxValues
+		last, next, at.i = last[n:], next[n:], at.i+int32(n) //nolint:gosec // bounded by maxValues
 		switch {
 		case len(last) == 0 && len(next) == 0:
 		case len(next) == 0 || len(last) > 0 && last[0].key < next[0].key:
-			all = append(all, difference{last[0].key, -1})
+			all = append(all, difference{last[0].key, found{}})
 			last = last[1:]
 		default:
 			all = append(all, difference{next[0].key, at})
 			if len(last) > 0 && last[0].key == next[0].key {
 				last = last[1:]
 			}
-			next, at = next[1:], at+1
+			next, at.i = next[1:], at.i+1
 		}
 	}
 	return all
 }
 
-// note notes that the content with that key differs from the last candidate's. j is the place of the content among the candidate's items;
-// -1: the candidate lacks it.
-func (w *weighing) note(key uint64, theirs *Digest, j int) {
+// note notes that the content with that key differs from the last candidate's. theirs is the content in the candidate.
+func (w *weighing) note(key uint64, theirs found) {
 	i, known := w.places.find(key)
 	if !known { // mine lacks it, and nothing was taken out of the newer candidates there
 		var c change
-		if j < 0 || !w.takes(&c, theirs, j) {
+		if !theirs.exists() || !w.takes(&c, theirs) {
 			return
 		}
 		i = w.places.add(key)
 		w.contents = append(w.contents, content{})
 	}
-	w.differing.set(i, w.differs(i, theirs, j))
+	w.differing.set(i, w.differs(i, theirs))
 }
 
 // differs reports whether the client would have changed the i-th content, and notes how.
-func (w *weighing) differs(i int, theirs *Digest, j int) bool {
+func (w *weighing) differs(i int, theirs found) bool {
 	c := &w.contents[i]
 	c.change.index = int32(i) //nolint:gosec // bounded by largeRoom
 	switch {
 	case i >= len(w.mine.items):
-		return j >= 0 && w.takes(&c.change, theirs, j)
+		return theirs.exists() && w.takes(&c.change, theirs)
 	case i < len(w.mine.members):
-		mine := w.mine.items[i]
-		c.oldest.key = w.oldestOf(c.oldest.key, j >= 0)
-		c.oldest.value = w.oldestOf(c.oldest.value, j >= 0 && theirs.items[j] == mine)
-		m := &w.mine.members[i]
-		switch {
-		case j < 0:
-			c.change = change{place: m.kind, hash: mine.key, index: c.change.index, effect: adds, at: m.spot(mine)}
-			if m.entry {
-				c.change.place, c.change.weight = m.parent, maxWeight
-			}
-		case c.oldest.value != present:
-			c.moved = true
-			hash := step(mine.key, theirs.items[j].value)
-			c.change = change{place: m.kind, hash: hash, index: c.change.index, effect: sets, weight: theirs.members[j].weight}
-		default:
-			return false
-		}
-		return true
+		return w.differsAsMember(c, i, theirs)
 	}
 	mine, p := w.mine.items[i], &w.mine.parts[i-len(w.mine.members)]
 	count := uint64(0)
-	if j >= 0 {
-		count = theirs.items[j].value
+	c.change = change{place: p.place, hash: mine.key, index: c.change.index, effect: puts, weight: p.weight, at: p.spot(mine)}
+	if theirs.exists() {
+		their, it := theirs.part()
+		if count = it.value; count > mine.value { // the candidate has it more often than mine
+			c.change.effect, c.change.weight, c.change.text = takes, their.weight, p.text
+		}
 	}
 	c.oldest.value = w.oldestOf(c.oldest.value, count >= mine.value)
-	c.change = change{place: p.place, hash: mine.key, index: c.change.index, effect: puts, weight: p.weight, at: p.spot(mine)}
-	if count > mine.value { // the candidate has it more often than mine
-		c.change.effect, c.change.weight, c.change.text = takes, theirs.parts[j-len(theirs.members)].weight, p.text
-	}
 	return count != mine.value && !w.isFixed(p.place)
+}
+
+// differsAsMember is differs for mine's i-th member.
+func (w *weighing) differsAsMember(c *content, i int, theirs found) bool {
+	mine, m := w.mine.items[i], &w.mine.members[i]
+	if !theirs.exists() {
+		c.oldest = oldest{w.oldestOf(c.oldest.key, false), w.oldestOf(c.oldest.value, false)}
+		c.change = change{place: m.kind, hash: mine.key, index: c.change.index, effect: adds, at: m.spot(mine)}
+		if m.entry {
+			c.change.place, c.change.weight = m.parent, maxWeight
+		}
+		return true
+	}
+	their, it := theirs.member()
+	c.oldest = oldest{w.oldestOf(c.oldest.key, true), w.oldestOf(c.oldest.value, it == mine)}
+	if it == mine {
+		return false
+	}
+	c.moved = true
+	c.change = change{place: m.kind, hash: step(mine.key, it.value), index: c.change.index, effect: sets, weight: their.weight}
+	return true
 }
 
 // oldestOf returns the oldest candidate that has some content. oldest was that before the present comparison, and has says whether the
@@ -233,18 +239,17 @@ func (w *weighing) oldestOf(oldest int32, has bool) int32 {
 	return oldest
 }
 
-// takes notes how the client would have taken out the candidate's j-th item, which mine lacks. A part of a document lacks the members that
+// takes notes how the client would have taken out content of the candidate that mine lacks. A part of a document lacks the members that
 // the client has left alone, but has each of its lists as a whole. A client may always leave out the marks.
-func (w *weighing) takes(c *change, theirs *Digest, j int) bool {
-	it := theirs.items[j]
-	*c = change{hash: ^it.key, index: c.index, effect: takes}
-	if n := len(theirs.members); j >= n {
-		p := &theirs.parts[j-n]
-		c.place, c.weight, c.at, c.text = p.place, w.weightWithout(p.place, p.weight), p.spot(it), p.text
+func (w *weighing) takes(c *change, theirs found) bool {
+	m, it := theirs.member()
+	if m == nil {
+		p, it := theirs.part()
+		*c = change{hash: ^it.key, index: c.index, effect: takes, place: p.place, at: p.spot(it), text: p.text}
+		c.weight = w.weightWithout(p.place, p.weight)
 		return !w.isFixed(p.place) && !((w.part || p.place == w.marks) && !w.has(p.place))
 	}
-	m := &theirs.members[j]
-	c.place, c.weight, c.at = m.kind, m.key+m.weight, m.spot(it)
+	*c = change{hash: ^it.key, index: c.index, effect: takes, place: m.kind, at: m.spot(it), weight: m.key + m.weight}
 	if m.entry {
 		c.place, c.weight = m.parent, maxWeight
 	}

@@ -31,18 +31,20 @@ func randomDocument(random *rand.Rand) []byte {
 }
 
 // have reports the oldest of some digests, of which the last is the oldest, that has mine's i-th item.
-func have(mine *Digest, i int, digests []*Digest) oldest {
+func have(mine *digester, i int, digests []*Digest) oldest {
 	o := oldest{none, none}
 	for k, d := range digests {
-		from, to := 0, len(d.members)
-		if i >= len(mine.members) {
-			from, to = to, len(d.items)
-		}
-		for _, it := range d.items[from:to] {
-			if it.key == mine.items[i].key {
-				o.key = int32(len(digests) - 1 - k)
-				if it.value == mine.items[i].value || i >= len(mine.members) && it.value > mine.items[i].value {
-					o.value = o.key
+		for _, b := range d.blocks {
+			items := b.places
+			if i >= len(mine.members) {
+				items = b.hashes
+			}
+			for _, it := range items {
+				if it.key == mine.items[i].key {
+					o.key = int32(len(digests) - 1 - k)
+					if it.value == mine.items[i].value || i >= len(mine.members) && it.value > mine.items[i].value {
+						o.value = o.key
+					}
 				}
 			}
 		}
@@ -64,7 +66,7 @@ func TestCandidatesAreComparedWithMineByWayOfEachOther(t *testing.T) {
 		return all
 	}
 	for range 500 {
-		mine := digestOf(randomDocument(random))
+		mine := digesterOf(randomDocument(random))
 		part := random.IntN(2) == 0
 		var w, alone weighing
 		w.begin(0, mine, part)
@@ -95,7 +97,7 @@ func TestCandidatesAreComparedWithMineByWayOfEachOther(t *testing.T) {
 // What a part lacks its client has left alone, however much of it changes from one candidate to the next.
 func TestAPartTakesNoRoomForWhatItLacks(t *testing.T) {
 	var w weighing
-	w.begin(0, digestOf([]byte(`{"n":1}`)), true)
+	w.begin(0, digesterOf([]byte(`{"n":1}`)), true)
 	for k := range 8 {
 		w.follow(digestOf(fmt.Appendf(nil, `{"n":%d,"more":{"k%d":1},"list":["e%d"]}`, k, k, k)))
 	}

@@ -3,7 +3,6 @@ package rank
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -11,21 +10,26 @@ import (
 )
 
 // Digest is a document's content in a form that is quick to compare: its scalars by their places, and the parts of its lists and long texts
-// without their order. It is immutable, apart from the differences that it keeps of its last comparison.
+// without their order. It is immutable, apart from the differences that it keeps of its last comparison, and the numbers of keepers.
 type Digest struct {
-	id       uint64   // no other digest has it; 0: the digest belongs to a digester
-	keys     Keys     // the keys by which entries of lists were told apart
-	items    []item   // first those of the members, by place, and then those of the parts, by hash
-	members  []member // what the members have besides their items, in the same order
-	parts    []part   // what the parts have besides their items, in the same order
-	numbers  []number
-	lists    []list                // the lists that aren't in other lists, by place
-	elements []element             // the elements of all these lists, in their order
-	kept     atomic.Pointer[delta] // the differences from the digest that it was compared with last; nil: none are kept
+	id     uint64                // no other digest has it; 0: the digest belongs to a digester
+	keys   Keys                  // the keys by which entries of lists were told apart
+	blocks []*block              // see block.go
+	shift  uint                  // a key without its last shift bits is the index of its block
+	size   int                   // how many items all blocks have
+	order  *order                // of the lists
+	kept   atomic.Pointer[delta] // the differences from the digest that it was compared with last; nil: none are kept
 }
 
 // newestID is the id of the newest digest.
 var newestID atomic.Uint64
+
+// order is the order of the elements of lists.
+type order struct {
+	lists    []list    // those that aren't in other lists, by place
+	elements []element // the elements of all these lists, in their order
+	keepers  int32     // see Digest.Keep
+}
 
 // list is where the elements of a list are.
 type list struct {
@@ -33,26 +37,41 @@ type list struct {
 	from, to int32
 }
 
-// element is an element of a list, as a whole.
-type element struct {
-	hash   uint64
-	weight uint8 // 0: it has a place of its own
-	deep   bool  // it holds lists or objects
+// element is an element of a list, as a whole: a hash, its weight, and whether it is deep. The weight 0 is for an element that has a place of
+// its own. A deep one holds lists or objects.
+type element uint64
+
+const (
+	weightOfElement   = 1<<4 - 1 // the bits for the weight
+	deepElement       = 1 << 4
+	bitsBesidesHashes = 5
+)
+
+func newElement(hash uint64, weight uint8, deep bool) element {
+	e := element(hash<<bitsBesidesHashes) | element(weight)
+	if deep {
+		e |= deepElement
+	}
+	return e
 }
 
-// elementsOf are the elements of one of d's lists.
-func (d *Digest) elementsOf(l *list) []element { return d.elements[l.from:l.to] }
+func (e element) hash() uint64  { return uint64(e >> bitsBesidesHashes) }
+func (e element) weight() uint8 { return uint8(e & weightOfElement) }
+func (e element) isDeep() bool  { return e&deepElement != 0 }
+
+// elementsOf are the elements of one of the lists.
+func (o *order) elementsOf(l *list) []element { return o.elements[l.from:l.to] }
 
 // list returns the list at a place; nil: there is none, or more than one, because several entries of a list have one name. It looks at the
 // i-th list first.
-func (d *Digest) list(i int, place uint64) *list {
-	if i >= len(d.lists) || d.lists[i].place != place {
-		i = slices.IndexFunc(d.lists, func(l list) bool { return l.place == place })
+func (o *order) list(i int, place uint64) *list {
+	if i >= len(o.lists) || o.lists[i].place != place {
+		i = slices.IndexFunc(o.lists, func(l list) bool { return l.place == place })
 	}
-	if i < 0 || i > 0 && d.lists[i-1].place == place || i+1 < len(d.lists) && d.lists[i+1].place == place {
+	if i < 0 || i > 0 && o.lists[i-1].place == place || i+1 < len(o.lists) && o.lists[i+1].place == place {
 		return nil
 	}
-	return &d.lists[i]
+	return &o.lists[i]
 }
 
 // item is the part of a member, or of a part, that is compared with other documents.
@@ -66,7 +85,7 @@ type item struct {
 type member struct {
 	parent      uint64 // the place of the object or list that holds it; 0: the document
 	kind        uint64 // its place, without what identifies entries of lists
-	number      int32  // 1 + its place among the numbers; 0: it is none
+	number      int32  // 1 + its place among the numbers of its block; 0: it is none
 	before      int32  // how many members before it have its name, one right after the other
 	words       uint16 // how many pairs of words it has, if it is a long text
 	key, weight uint8
@@ -102,69 +121,23 @@ const (
 )
 
 // NewDigest digests a document, under a rule with these keys; nil means that there is no document. It returns nil if the bytes are no JSON
-// object, or too large.
-func NewDigest(source []byte, keys Keys) *Digest {
+// object, or too large. The digest shares what it can with near, the digest of another revision; nil: it shares nothing.
+func NewDigest(source []byte, keys Keys, near *Digest) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()
 	if !d.read(source, keys) {
 		return nil
 	}
-	return &Digest{
-		id: newestID.Add(1), keys: keys, items: slices.Clone(d.items), members: slices.Clone(d.members), parts: slices.Clone(d.parts),
-		numbers: slices.Clone(d.numbers), lists: slices.Clone(d.lists), elements: slices.Clone(d.elements),
-	}
+	d.cut(near)
+	return d.copy(near)
 }
 
 const (
 	// maxValues bounds the values of a document, and the parts of its lists and texts. A larger document isn't digested.
 	maxValues = 1 << 16
 	// maxIdle bounds the memory of a digester that is kept for reuse, in values, and of a weighing, in changes.
-	maxIdle = 1 << 14
+	maxIdle = 1 << 16
 )
-
-// place returns the place of the i-th member. Entries of a list that have one name share the place of the first one.
-func (d *Digest) place(i int) uint64 { return d.items[i].key - uint64(d.members[i].before) } //nolint:gosec // not negative
-
-// near is how many members around the likeliest index find looks at first.
-const near = 8
-
-// find returns the index of the member at a place, or -1. It looks at the i-th member first.
-func (d *Digest) find(i int, place uint64) int {
-	if i < len(d.members) && d.place(i) == place {
-		return i
-	}
-	n := len(d.members)
-	about, _ := bits.Mul64(place, uint64(n))                     // places are spread evenly, but for entries of one name
-	from, to := max(0, int(about)-near), min(n, int(about)+near) //nolint:gosec // below n
-	if from < to && d.items[from].key > place {
-		from = 0
-	}
-	if to < n && d.items[to].key <= place {
-		to = n
-	}
-	for from < to {
-		if middle := (from + to) / 2; d.items[middle].key < place {
-			from = middle + 1
-		} else {
-			to = middle
-		}
-	}
-	if from == n || d.items[from].key != place {
-		return -1
-	}
-	return from
-}
-
-// number returns the number at a place; nil: there is none. It looks at the i-th member first.
-func (d *Digest) number(i int, place uint64) *number {
-	if d == nil {
-		return nil
-	}
-	if i = d.find(i, place); i < 0 || d.members[i].number == 0 {
-		return nil
-	}
-	return &d.numbers[d.members[i].number-1]
-}
 
 // distance is how many items only one of the two digests has. An item with another value counts twice.
 func (d *Digest) distance(o *Digest) int {
@@ -175,10 +148,16 @@ func (d *Digest) distance(o *Digest) int {
 // differences counts the items that only one of the two digests has, or that have another value in each. sets is the number of the latter.
 // It stops once it has counted more than most.
 func (d *Digest) differences(o *Digest, most int) (n, sets int) {
-	m, k := len(d.members), len(o.members)
-	n, sets = differences(d.items[:m], o.items[:k], most)
-	more, moreSets := differences(d.items[m:], o.items[k:], most-n)
-	return n + more, sets + moreSets
+	for a, b := range d.unequal(o) {
+		for kind := range a {
+			more, moreSets := differences(a[kind].items, b[kind].items, most-n)
+			n, sets = n+more, sets+moreSets
+		}
+		if n > most {
+			break
+		}
+	}
+	return n, sets
 }
 
 func differences(a, b []item, most int) (n, sets int) {
@@ -209,15 +188,6 @@ func alike(a, b []item) (n int) {
 		n++
 	}
 	return n
-}
-
-// Size is how many bytes the digest takes. d may be nil.
-func (d *Digest) Size() int64 {
-	if d == nil {
-		return 0
-	}
-	const itself = 216 + 16*mostKept // with what it keeps
-	return int64(16*cap(d.items) + 32*cap(d.members) + 16*cap(d.parts) + 24*cap(d.numbers) + 16*cap(d.lists) + 16*cap(d.elements) + itself)
 }
 
 // Keys are the members by which a rule tells entries of lists apart: the hashes of their names, in order.

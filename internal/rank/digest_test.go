@@ -57,11 +57,11 @@ func TestACardThatMovesBetweenListsIsAChange(t *testing.T) {
 
 // Entries that have one name share a place: that of the first one.
 func TestEntriesOfOneNameShareAPlace(t *testing.T) {
-	d, places := digestOf([]byte(oneName(100, 7))), map[uint64]int{}
+	d, places := digesterOf([]byte(oneName(100, 7))), map[uint64]int{}
 	for i := range d.members {
 		places[d.place(i)]++
-		if at := d.find(len(d.members), d.items[i].key); at != i {
-			t.Errorf("member %d is found at %d", i, at)
+		if m, it := d.find(d.items[i].key).member(); it != d.items[i] || *m != d.members[i] {
+			t.Errorf("member %d is found as %+v", i, m)
 		}
 	}
 	var most []int
@@ -78,15 +78,25 @@ func TestEntriesOfOneNameShareAPlace(t *testing.T) {
 func TestADigestKnowsItsSize(t *testing.T) {
 	d := digestOf([]byte(large(20)))
 	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
-	want := size(cap(d.items), reflect.TypeFor[item]()) + size(cap(d.members), reflect.TypeFor[member]()) + size(cap(d.parts), reflect.TypeFor[part]()) + size(cap(d.numbers), reflect.TypeFor[number]()) +
-		size(cap(d.lists), reflect.TypeFor[list]()) + size(cap(d.elements), reflect.TypeFor[element]()) + size(1, reflect.TypeFor[Digest]()) +
-		size(1, reflect.TypeFor[delta]()) + size(mostKept, reflect.TypeFor[difference]())
-	if got := d.Size(); got < want || got > want+64 {
-		t.Errorf("%d bytes, want %d and a little", got, want)
+	want := size(1, reflect.TypeFor[Digest]()) + size(1, reflect.TypeFor[delta]()) + size(mostKept, reflect.TypeFor[difference]()) +
+		size(1, reflect.TypeFor[order]()) + size(cap(d.order.lists), reflect.TypeFor[list]()) + size(cap(d.order.elements), reflect.TypeFor[element]())
+	for _, b := range d.blocks {
+		want += size(1, reflect.TypeFor[*block]()) + size(1, reflect.TypeFor[block]()) + size(cap(b.places)+cap(b.hashes), reflect.TypeFor[item]()) +
+			size(cap(b.members), reflect.TypeFor[member]()) + size(cap(b.parts), reflect.TypeFor[part]()) + size(cap(b.numbers), reflect.TypeFor[number]())
+	}
+	if got := Size(d); len(d.blocks) < 2 || got < want || got > want+64 {
+		t.Errorf("%d blocks, %d bytes, want %d and a little", len(d.blocks), got, want)
 	}
 }
 
-func digestOf(source []byte) *Digest { return NewDigest(source, "") }
+func digestOf(source []byte) *Digest { return NewDigest(source, "", nil) }
+
+func digesterOf(source []byte) *digester {
+	d := new(digester)
+	d.read(source, "")
+	d.cut(nil)
+	return d
+}
 
 // A rule that merges a list by a field says that the field tells its entries apart.
 func TestKeysOfARuleIdentifyEntries(t *testing.T) {
@@ -105,9 +115,11 @@ func TestKeysOfARuleIdentifyEntries(t *testing.T) {
 		t.Error("other keys need no other digest")
 	}
 	entries := 0
-	for _, m := range d.members {
-		if m.entry {
-			entries++
+	for _, b := range d.blocks {
+		for _, m := range b.members {
+			if m.entry {
+				entries++
+			}
 		}
 	}
 	if entries != 2 {

@@ -18,9 +18,18 @@ type digester struct {
 	tree   tree.Tree
 	holder uint64 // the place of the list or text that the digester is reading
 
+	// The content of the document, before it is cut into blocks.
+	items   []item // first those of the members, by place, and then those of the parts, by hash
+	members []member
+	parts   []part
+	numbers []number // of the members that are numbers, in the order of the members
+	order   order
+	cuts    []block // the blocks of this content
+
 	// In the order of the document.
 	foundMembers []foundMember
 	foundParts   []foundPart
+	foundNumbers []number
 	sorter       sorter
 
 	identities []uint64 // of the entries of the lists that the digester is reading
@@ -41,17 +50,18 @@ var digesters = sync.Pool{New: func() any { return new(digester) }}
 
 // release puts the digester back for reuse.
 func (d *digester) release() {
-	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.elements)+cap(d.identities) <= 2*maxIdle {
+	clear(d.blocks) // others may own them
+	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.order.elements)+cap(d.identities) <= 2*maxIdle {
 		digesters.Put(d)
 	}
 }
 
-// read digests a document. It reports whether the document can be digested.
+// read reads a document, which is then to be cut. It reports whether the document can be digested.
 func (d *digester) read(source []byte, keys Keys) bool {
 	d.keys = keys
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
-	d.foundMembers, d.foundParts = d.foundMembers[:0], d.foundParts[:0]
-	d.lists, d.elements, d.identities = d.lists[:0], d.elements[:0], d.identities[:0]
+	d.foundMembers, d.foundParts, d.foundNumbers = d.foundMembers[:0], d.foundParts[:0], d.foundNumbers[:0]
+	d.order.lists, d.order.elements, d.identities = d.order.lists[:0], d.order.elements[:0], d.identities[:0]
 	defer d.tree.Release()
 	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
@@ -62,7 +72,7 @@ func (d *digester) read(source []byte, keys Keys) bool {
 	}
 	d.sortMembers()
 	d.sortParts()
-	slices.SortFunc(d.lists, func(a, b list) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(d.order.lists, func(a, b list) int { return cmp.Compare(a.place, b.place) })
 	return true
 }
 
@@ -75,6 +85,9 @@ func (d *digester) sortMembers() {
 	for i, k := range d.sorter.sorted() {
 		m := &d.foundMembers[k.from]
 		d.items, d.members = append(d.items, m.item), append(d.members, m.member)
+		if m.number != 0 {
+			d.numbers = append(d.numbers, d.foundNumbers[m.number-1])
+		}
 		if i == 0 {
 			continue
 		}
@@ -102,6 +115,12 @@ func (d *digester) sortParts() {
 		}
 	}
 }
+
+// place returns the place of the i-th member. Entries of a list that have one name share the place of the first one.
+func (d *digester) place(i int) uint64 { return d.items[i].key - uint64(d.members[i].before) } //nolint:gosec // not negative
+
+// numberOf returns the number of the i-th member; nil: it is none.
+func (d *digester) numberOf(i int) *number { return d.Digest.number(d.items[i].key) }
 
 // spot is where a value is.
 type spot struct {
@@ -153,14 +172,14 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 
 // entries adds the entries of the list at a spot.
 func (d *digester) entries(v tree.Value, at spot, inList bool) {
-	k, from := len(d.elements), len(d.identities)
+	k, from := len(d.order.elements), len(d.identities)
 	if !inList {
-		d.order(v, at.place)
+		d.inOrder(v, at.place)
 	}
 	d.identify(v)
 	for e, i := v.First(), from; e.Exists(); e, i = e.Next(), i+1 {
 		if d.entry(e, at, d.identities[i], inList) {
-			d.elements[k].weight = 0
+			d.order.elements[k] &^= weightOfElement
 		}
 		k++
 	}
@@ -252,17 +271,17 @@ func isTuple(v tree.Value) bool {
 	return tuple
 }
 
-// order adds the elements of a list in their order.
-func (d *digester) order(v tree.Value, place uint64) {
-	from := len(d.elements)
+// inOrder adds the elements of a list in their order.
+func (d *digester) inOrder(v tree.Value, place uint64) {
+	from := len(d.order.elements)
 	for e := v.First(); e.Exists(); e = e.Next() {
 		weight := weightOf(e)
 		if e.Kind().IsContainer() {
 			weight = maxWeight
 		}
-		d.elements = append(d.elements, element{e.Hash(), weight, isDeep(e)})
+		d.order.elements = append(d.order.elements, newElement(e.Hash(), weight, isDeep(e)))
 	}
-	d.lists = append(d.lists, list{place, int32(from), int32(len(d.elements))}) //nolint:gosec // bounded by maxValues
+	d.order.lists = append(d.order.lists, list{place, int32(from), int32(len(d.order.elements))}) //nolint:gosec // bounded by maxValues
 }
 
 // identityOf returns a hash of the values that identify an entry of a list; 0: nothing identifies it. A member such as an id identifies the
@@ -361,8 +380,8 @@ func (d *digester) member(v tree.Value, at spot, parent uint64) {
 		value = v.Hash()
 	}
 	if whole, exact, near, ok := v.Estimate(); ok {
-		d.numbers = append(d.numbers, number{whole, exact, near})
-		m.number = int32(len(d.numbers)) //nolint:gosec // bounded by maxValues
+		d.foundNumbers = append(d.foundNumbers, number{whole, exact, near})
+		m.number = int32(len(d.foundNumbers)) //nolint:gosec // bounded by maxValues
 		if !at.listed {
 			m.weight = weightOfFlag // however long it is, because other clients may have moved it in the same way
 		}

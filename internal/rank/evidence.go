@@ -1,6 +1,9 @@
 package rank
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // To judge a candidate, suppose that it is the base, and compare it with what the client sent. The differences are what the client would
 // have changed. A change has a price if the other candidates make it unlikely:
@@ -28,9 +31,9 @@ import "slices"
 
 // weigh returns a verdict on each candidate. part says that mine is a part of a document, so members that it lacks aren't taken out. The
 // verdicts are good until the next call.
-func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
+func (w *weighing) weigh(cs []Candidate, mine *digester, part bool) []verdict {
 	w.begin(len(cs), mine, part)
-	w.digest(cs, mine.keys)
+	mine.cut(w.digest(cs, mine.keys))
 	w.findFixed(cs)
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // mostly the newest candidate is the nearest: then the older ones soon turn out to be too far
@@ -59,9 +62,11 @@ func (w *weighing) weigh(cs []Candidate, mine *Digest, part bool) []verdict {
 	return w.verdicts
 }
 
-// digest makes the digests that are missing. A candidate that isn't compared gets none: to make it takes longer than to compare it.
-func (w *weighing) digest(cs []Candidate, keys Keys) {
+// digest makes the digests that are missing, and returns the newest one; nil: there is none. A candidate that isn't compared gets none: to
+// make it takes longer than to compare it.
+func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
 	values := 0
+	var newer *Digest
 	for i := len(cs) - 1; i >= 0; i-- {
 		c := &cs[i]
 		hasContent := c.Source != nil || !c.Known()
@@ -69,12 +74,25 @@ func (w *weighing) digest(cs []Candidate, keys Keys) {
 		case hasContent && isBeyond(c, values):
 			w.verdicts[i].far, c.Digest = true, nil
 		case hasContent && (c.Digest == nil || c.Digest.keys != keys):
-			c.Digest = NewDigest(c.Source, keys)
+			c.Digest = NewDigest(c.Source, keys, nearest(cs[:i], newer))
 		}
 		if c.Digest != nil {
-			values += len(c.Digest.items)
+			values += c.Digest.size
+			newer = c.Digest
+			newest = cmp.Or(newest, newer)
 		}
 	}
+	return newest
+}
+
+// nearest returns the newest digest of these candidates or, if they have none, the newer one.
+func nearest(older []Candidate, newer *Digest) *Digest {
+	for i := len(older) - 1; i >= 0; i-- {
+		if d := older[i].Digest; d != nil {
+			return d
+		}
+	}
+	return newer
 }
 
 // creation returns the index of the document's first revision; -1: it isn't among the candidates.
@@ -298,7 +316,7 @@ func (w *weighing) priceOfTaking(c *change) int {
 func (w *weighing) weighWords(cs []Candidate) {
 	for i := range w.mine.members {
 		if c := &w.contents[i]; c.moved && c.weight > weightOfFlag {
-			w.words.learn(cs, i, w.mine.place(i))
+			w.words.learn(cs, w.mine.place(i))
 			if learnt, ok := w.words.weight(); ok {
 				c.weight = min(c.weight, learnt)
 			}

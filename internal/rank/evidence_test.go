@@ -178,7 +178,7 @@ func TestFarCandidatesArentComparedToTheEnd(t *testing.T) {
 		t.Errorf("%d", c.Best)
 	}
 	w := new(weighing)
-	w.weigh(cs, digestOf([]byte(list(0))), false)
+	w.weigh(cs, digesterOf([]byte(list(0))), false)
 	if most := largeRoom + 20_010; w.compared > most {
 		t.Errorf("compared %d values, want %d at most", w.compared, most)
 	}
@@ -214,7 +214,7 @@ func TestWhatIsDroppedAtTheOtherEndCostsLittle(t *testing.T) {
 
 func elements(hashes ...uint64) (list []element) {
 	for _, h := range hashes {
-		list = append(list, element{hash: h})
+		list = append(list, newElement(h, weightOfFlag, false))
 	}
 	return list
 }
@@ -241,7 +241,7 @@ func TestSlides(t *testing.T) {
 		}
 	}
 	same, other := make([]element, 1<<16), make([]element, 1<<16)
-	other[1].hash, other[1<<15].hash = 1, 1 // whoever looks at half of it each time looks a thousand million times
+	other[1], other[1<<15] = 1, 1 // whoever looks at half of it each time looks a thousand million times
 	if slides(same, other) {
 		t.Error("what is no sliding window is one")
 	}
@@ -351,7 +351,7 @@ func TestWhatAFarCandidateHasCounts(t *testing.T) {
 	}
 	cs := []Candidate{heldAt(1, `{"l":["apples",`+strings.Join(many, ",")+`]}`), heldAt(2, `{"l":[]}`)}
 	w := new(weighing)
-	if v := w.weigh(cs, digestOf([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
+	if v := w.weigh(cs, digesterOf([]byte(`{"l":["apples"]}`)), false); !v[0].far || v[1].price == 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -383,7 +383,7 @@ func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
 	mine.read(sent, "")
 	w := weighings.Get().(*weighing)
 	defer w.release()
-	if v := w.weigh(cs, &mine.Digest, false); v[0].price != 1 || v[1].price != 15 {
+	if v := w.weigh(cs, mine, false); v[0].price != 1 || v[1].price != 15 {
 		t.Errorf("prices %d and %d", v[0].price, v[1].price)
 	}
 	if c := Likeliest(cs, Sent{Body: sent}); c.Best != 0 || !c.Ambiguous {

@@ -21,7 +21,7 @@ const (
 // findSliding finds the lists in which the client would have dropped entries at one end, and put others in at the other end.
 func (w *weighing) findSliding(theirs *Digest) {
 	w.sliding = w.sliding[:0]
-	a, b := theirs.lists, w.mine.lists
+	a, b := theirs.order.lists, w.mine.order.lists
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch from, to := &a[i], &b[j]; {
 		case from.place < to.place:
@@ -29,7 +29,7 @@ func (w *weighing) findSliding(theirs *Digest) {
 		case to.place < from.place:
 			j++
 		default:
-			if len(w.sliding) < maxTouches && !w.isFixed(to.place) && slides(theirs.elementsOf(from), w.mine.elementsOf(to)) {
+			if len(w.sliding) < maxTouches && !w.isFixed(to.place) && slides(theirs.order.elementsOf(from), w.mine.order.elementsOf(to)) {
 				w.sliding = append(w.sliding, to.place)
 			}
 			i, j = i+1, j+1
@@ -88,14 +88,14 @@ const (
 // findFixed finds the lists whose elements clients change in place.
 func (w *weighing) findFixed(cs []Candidate) {
 	w.fixed, w.slots = w.fixed[:0], w.slots[:0]
-	for i := range w.mine.lists {
-		l := &w.mine.lists[i]
+	for i := range w.mine.order.lists {
+		l := &w.mine.order.lists[i]
 		if n := int(l.to - l.from); n < 2 || n+len(w.slots) > maxFixed || !w.staysInPlace(cs, i) {
 			continue
 		}
 		w.fixed = append(w.fixed, fixed{l.place, i, len(w.slots)})
-		for k, e := range w.mine.elementsOf(l) {
-			w.slots = append(w.slots, slot{none, e.weight})
+		for k, e := range w.mine.order.elementsOf(l) {
+			w.slots = append(w.slots, slot{none, e.weight()})
 			w.weighSlot(cs, i, k)
 		}
 	}
@@ -103,11 +103,11 @@ func (w *weighing) findFixed(cs []Candidate) {
 
 // staysInPlace reports whether the elements of mine's i-th list are changed in place.
 func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
-	l := &w.mine.lists[i]
-	if w.mine.list(i, l.place) == nil {
+	l := &w.mine.order.lists[i]
+	if w.mine.order.list(i, l.place) == nil {
 		return false
 	}
-	if slices.ContainsFunc(w.mine.elementsOf(l), func(e element) bool { return e.deep }) {
+	if slices.ContainsFunc(w.mine.order.elementsOf(l), element.isDeep) {
 		return false // the contents of the elements say more than that an element has changed
 	}
 	var last []element
@@ -119,11 +119,11 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 			}
 			continue
 		}
-		their := cs[k].Digest.list(i, l.place)
+		their := cs[k].Digest.order.list(i, l.place)
 		if their == nil || their.to-their.from != l.to-l.from {
 			return false
 		}
-		elements := cs[k].Digest.elementsOf(their)
+		elements := cs[k].Digest.order.elementsOf(their)
 		if last != nil && !cs[k].View {
 			c, m := inPlace(last, elements)
 			changed, moved = changed+c, moved+m
@@ -137,14 +137,14 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 // have the same length. If more than maxChanged places differ, all of them count as moved.
 func inPlace(a, b []element) (changed, moved int) {
 	for i := range a {
-		if a[i].hash == b[i].hash {
+		if a[i].hash() == b[i].hash() {
 			continue
 		}
 		if changed++; changed > maxChanged {
 			return changed, changed
 		}
 		for j := range b {
-			if b[j].hash == a[i].hash && a[j].hash != b[j].hash {
+			if b[j].hash() == a[i].hash() && a[j].hash() != b[j].hash() {
 				moved++
 				break
 			}
@@ -162,7 +162,8 @@ func (w *weighing) weighSlot(cs []Candidate, i, k int) {
 	w.words.begin()
 	for c := range cs {
 		if !cs[c].View && cs[c].Digest != nil {
-			w.words.add(cs[c].Digest.elementsOf(cs[c].Digest.list(i, w.mine.lists[i].place))[k].hash)
+			o := cs[c].Digest.order
+			w.words.add(o.elementsOf(o.list(i, w.mine.order.lists[i].place))[k].hash())
 		}
 	}
 	if learnt, ok := w.words.weight(); ok {
@@ -179,16 +180,16 @@ func (w *weighing) isFixed(place uint64) bool {
 func (w *weighing) compareFixed(theirs *Digest) (n int) {
 	for i := range w.fixed {
 		f := &w.fixed[i]
-		mine := w.mine.elementsOf(&w.mine.lists[f.list])
-		for k, e := range theirs.elementsOf(theirs.list(f.list, f.place)) {
+		mine := w.mine.order.elementsOf(&w.mine.order.lists[f.list])
+		for k, e := range theirs.order.elementsOf(theirs.order.list(f.list, f.place)) {
 			s := &w.slots[f.from+k]
 			switch {
 			case s.weight == 0: // its changes count as changes of members
-			case e.hash == mine[k].hash:
+			case e.hash() == mine[k].hash():
 				s.oldest = w.candidate
 			default:
 				n++
-				c := change{place: f.place, hash: step(step(f.place, uint64(k)), e.hash), effect: fills, weight: s.weight}
+				c := change{place: f.place, hash: step(step(f.place, uint64(k)), e.hash()), effect: fills, weight: s.weight}
 				c.index = int32(f.from + k) //nolint:gosec // few
 				w.changes = append(w.changes, c)
 			}

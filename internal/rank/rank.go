@@ -59,7 +59,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	if sent.Marks != "" {
 		w.marks = spot{}.in(tree.HashString(sent.Marks)).place
 	}
-	verdicts := w.weigh(cs, &mine.Digest, sent.Part)
+	verdicts := w.weigh(cs, mine, sent.Part)
 	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)
 	byContent := likeliest(verdicts)

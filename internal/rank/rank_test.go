@@ -142,7 +142,7 @@ func TestTextsOfVeryManyWordsArentDigested(t *testing.T) {
 		t.Error("it is small enough")
 	}
 	if d := digestOf(text(4 * maxValues)); d != nil {
-		t.Errorf("%d bytes", d.Size())
+		t.Errorf("%d bytes", Size(d))
 	}
 }
 
@@ -288,7 +288,7 @@ func TestHowOftenNamesRepeat(t *testing.T) {
 		`{"sku":1,"no":1},{"sku":1,"no":2},{"sku":1}`: 0,
 	} {
 		named := 0
-		for _, m := range digestOf([]byte(`{"list":[` + entries + `]}`)).members {
+		for _, m := range digesterOf([]byte(`{"list":[` + entries + `]}`)).members {
 			if m.entry {
 				named++
 			}

@@ -20,16 +20,17 @@ const (
 	minRepeats = 2
 )
 
-// learn reads the values of a place, in one revision after the other. i is where the member is likely to be found. Views are left out: a
-// view is one client's copy, so old values return in it although no client has set them again.
-func (v *vocabulary) learn(cs []Candidate, i int, place uint64) {
+// learn reads the values of a place, in one revision after the other. Views are left out: a view is one client's copy, so old values return
+// in it although no client has set them again.
+func (v *vocabulary) learn(cs []Candidate, place uint64) {
 	v.begin()
 	for k := range cs {
 		if cs[k].View || cs[k].Digest == nil {
 			continue
 		}
-		if at := cs[k].Digest.find(i, place); at >= 0 {
-			v.add(cs[k].Digest.items[at].value)
+		if at := cs[k].Digest.find(place); at.exists() {
+			_, it := at.member()
+			v.add(it.value)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "sync"
 
 // weighing is one call of weigh, and its memory.
 type weighing struct {
-	mine     *Digest
+	mine     *digester
 	part     bool
 	verdicts []verdict
 	changes  []change
@@ -50,6 +50,7 @@ var weighings = sync.Pool{New: func() any { return new(weighing) }}
 func (w *weighing) release() {
 	w.mine, w.last, w.sums = nil, nil, false
 	clear(w.numbers[:cap(w.numbers)])
+	clear(w.between[:cap(w.between)])
 	if cap(w.changes)+cap(w.contents)+cap(w.between)+cap(w.places.slots) <= maxIdle {
 		weighings.Put(w)
 	}
@@ -88,9 +89,9 @@ type touched struct {
 const maxTouches = 16
 
 // begin makes the weighing ready for n candidates.
-func (w *weighing) begin(n int, mine *Digest, part bool) {
+func (w *weighing) begin(n int, mine *digester, part bool) {
 	w.mine, w.part, w.newest = mine, part, -1
-	w.last, w.lastCandidate, w.compared = mine, none, 0
+	w.last, w.lastCandidate, w.compared = &mine.Digest, none, 0
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
 	w.changes, w.contents = w.changes[:0], append(w.contents[:0], make([]content, len(mine.items))...)
 	w.differing = set{words: w.differing.words[:0]}

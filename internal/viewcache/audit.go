@@ -1,5 +1,7 @@
 package viewcache
 
+import "optimist/internal/rank"
+
 // Complain reports a defect, as testing.T.Errorf does.
 type Complain func(format string, args ...any)
 
@@ -20,18 +22,23 @@ func (m *Memory) Audit(complain Complain) {
 			complain("known and lost at once: %v", e.Lost)
 		}
 	}
+	var digests []*rank.Digest
 	for b, n := range r.refs {
-		r.bytes += bodyCost + int64(len(b.Data)) + b.digest.Size()
+		r.bytes += bodyCost + int64(len(b.Data))
+		if b.digest != nil {
+			digests = append(digests, b.digest)
+		}
 		if (b.digest == nil) != (b.maker == nil) {
 			complain("a digest that nobody made, or that isn't there any more")
 		}
 		if h := b.maker; h != nil && h.in != nil {
-			r.clients[h] += b.digest.Size()
+			r.clients[h] += b.paid
 		}
 		if b.refs != n {
 			complain("body has %d references, counts %d", n, b.refs)
 		}
 	}
+	r.bytes += rank.Size(digests...)
 	if len(r.refs) != m.bodies {
 		complain("%d bodies, counts %d", len(r.refs), m.bodies)
 	}

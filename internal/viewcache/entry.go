@@ -59,6 +59,7 @@ type Body struct {
 	digest  *rank.Digest   // nil: nobody had to compare the bytes yet
 	changes int            // how many clients' changes the write held; 0: not known, or one
 	maker   *clientAccount // the client for which the digest was made; it pays for it
+	paid    int64          // the bytes that the digest took when it was kept, without what it shares with other digests
 }
 
 // Bytes returns the bytes, nil for no body.

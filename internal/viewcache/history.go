@@ -86,16 +86,23 @@ type Digested struct {
 func (m *Memory) KeepDigests(e *Entry, made []Digested) {
 	size := int64(0)
 	for i := range made {
-		size += made[i].Body.Kept().Size()
+		if b := made[i].Body; b != nil {
+			size += b.paid
+		}
 	}
 	for i := len(made) - 1; i >= 0; i-- {
 		b, d := made[i].Body, made[i].Digest
-		if b == nil || d == nil || b.refs == 0 || b.digest != nil || size+d.Size() > m.maxBody {
+		if b == nil || d == nil || b.refs == 0 || b.digest != nil {
 			continue
 		}
-		b.digest, b.maker = d, e.account
-		size += d.Size()
-		m.bytes += d.Size()
-		m.accounts.charge(e.account, d.Size())
+		bytes := d.Keep()
+		if size+bytes > m.maxBody {
+			d.Drop()
+			continue
+		}
+		b.digest, b.maker, b.paid = d, e.account, bytes
+		size += bytes
+		m.bytes += bytes
+		m.accounts.charge(e.account, bytes)
 	}
 }

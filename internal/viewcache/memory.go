@@ -32,7 +32,7 @@ const (
 	documentCost = 320
 	readCost     = 80
 	pastCost     = 144
-	bodyCost     = 104
+	bodyCost     = 112
 	markerCost   = 128
 )
 
@@ -257,11 +257,12 @@ func (m *Memory) freeBoth(e *Entry, v *View) {
 	}
 }
 
+// dropDigest drops the digest of b, if one is kept. What other digests share with it stays.
 func (m *Memory) dropDigest(b *Body) {
 	if b.digest != nil {
-		m.bytes -= b.digest.Size()
-		m.accounts.charge(b.maker, -b.digest.Size())
-		b.digest, b.maker = nil, nil
+		m.bytes -= b.digest.Drop()
+		m.accounts.charge(b.maker, -b.paid)
+		b.digest, b.maker, b.paid = nil, nil, 0
 	}
 }
 

@@ -1,0 +1,234 @@
+package rank
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// One revision of a document has nearly all of its content in common with the next one. So a digest is cut into blocks by the first bits of
+// the keys, and digests of two revisions share the blocks that are equal. The digests of many revisions take little more memory than one.
+// And to find how two of them differ, only the blocks that they don't share are compared.
+
+// block is the content of which the keys have the same first bits. It is immutable, apart from the number of its keepers.
+type block struct {
+	places  []item   // of the members, by place
+	members []member // what the members have besides their items, in the same order
+	numbers []number // of the members that are numbers, in the same order
+	hashes  []item   // of the parts, by hash
+	parts   []part   // what the parts have besides their items, in the same order
+	keepers int32    // see Digest.Keep
+}
+
+// perBlock is how many items blocks have on average, at most.
+const perBlock = 32
+
+// cut cuts what was read into blocks, mostly as many as near has. Blocks that are equal to near's are near's own. near may be nil.
+func (d *digester) cut(near *Digest) {
+	first := bits.Len(uint(len(d.items) / perBlock))
+	if near != nil {
+		if other := bits.TrailingZeros(uint(len(near.blocks))); first-other == 1 || other-first == 1 {
+			first = other // else a document about that size would have now as many and now as many blocks
+		}
+	}
+	d.shift, d.size = 64-uint(first), len(d.items) //nolint:gosec // not negative
+	d.Digest.order = &d.order
+	d.cuts, d.blocks = slices.Grow(d.cuts[:0], 1<<first)[:1<<first], slices.Grow(d.blocks[:0], 1<<first)[:1<<first]
+	places, hashes, numbers := d.items[:len(d.members)], d.items[len(d.members):], d.numbers
+	members, parts := d.members, d.parts
+	for i := range d.cuts {
+		p, h, n := d.before(i+1, places), d.before(i+1, hashes), 0
+		for k := range members[:p] {
+			if m := &members[k]; m.number != 0 {
+				n++
+				m.number = int32(n) //nolint:gosec // bounded by maxValues
+			}
+		}
+		b := &d.cuts[i]
+		*b = block{places: places[:p], members: members[:p], numbers: numbers[:n], hashes: hashes[:h], parts: parts[:h]}
+		places, members, numbers, hashes, parts = places[p:], members[p:], numbers[n:], hashes[h:], parts[h:]
+		if d.blocks[i] = b; near != nil && near.shift == d.shift && near.blocks[i].equals(b) {
+			d.blocks[i] = near.blocks[i]
+		}
+	}
+}
+
+// before returns how many items come before the i-th block.
+func (d *Digest) before(i int, items []item) (n int) {
+	for n < len(items) && items[n].key>>d.shift < uint64(i) { //nolint:gosec // not negative
+		n++
+	}
+	return n
+}
+
+func (b *block) equals(o *block) bool {
+	return slices.Equal(b.places, o.places) && slices.Equal(b.hashes, o.hashes) &&
+		slices.Equal(b.members, o.members) && slices.Equal(b.numbers, o.numbers) && slices.Equal(b.parts, o.parts)
+}
+
+// copy returns a digest of what was cut, which lives on when the digester reads the next document. It has near's order if that is equal.
+func (d *digester) copy(near *Digest) *Digest {
+	c := &Digest{id: newestID.Add(1), keys: d.keys, blocks: slices.Clone(d.blocks), shift: d.shift, size: d.size}
+	for i := range d.cuts {
+		if b := &d.cuts[i]; c.blocks[i] == b {
+			c.blocks[i] = &block{
+				places: slices.Clone(b.places), members: slices.Clone(b.members), numbers: slices.Clone(b.numbers), hashes: slices.Clone(b.hashes), parts: slices.Clone(b.parts),
+			}
+		}
+	}
+	if near != nil && slices.Equal(near.order.lists, d.order.lists) && slices.Equal(near.order.elements, d.order.elements) {
+		c.order = near.order
+	} else {
+		c.order = &order{lists: slices.Clone(d.order.lists), elements: slices.Clone(d.order.elements)}
+	}
+	return c
+}
+
+// found is content of a digest: the i-th member of a block or, if the block has fewer, the part of which the index is i less their number.
+type found struct {
+	in *block // nil: the digest lacks the content
+	i  int32
+}
+
+func (f found) exists() bool { return f.in != nil }
+
+// member returns the member, and its item; nil: f is a part.
+func (f found) member() (*member, item) {
+	if int(f.i) < len(f.in.members) {
+		return &f.in.members[f.i], f.in.places[f.i]
+	}
+	return nil, item{}
+}
+
+// part returns the part, and its item. f must be one.
+func (f found) part() (*part, item) {
+	i := int(f.i) - len(f.in.members)
+	return &f.in.parts[i], f.in.hashes[i]
+}
+
+// find finds the member at a place.
+func (d *Digest) find(place uint64) found {
+	b := d.blocks[place>>d.shift]
+	from, to := 0, len(b.places)
+	for from < to {
+		if middle := (from + to) / 2; b.places[middle].key < place {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == len(b.places) || b.places[from].key != place {
+		return found{}
+	}
+	return found{b, int32(from)} //nolint:gosec // bounded by maxValues
+}
+
+// number returns the number at a place; nil: there is none. d may be nil.
+func (d *Digest) number(place uint64) *number {
+	if d == nil {
+		return nil
+	}
+	at := d.find(place)
+	if !at.exists() {
+		return nil
+	}
+	m, _ := at.member()
+	if m.number == 0 {
+		return nil
+	}
+	return &at.in.numbers[m.number-1]
+}
+
+// run is some items of a block, one after the other.
+type run struct {
+	items []item
+	from  found // the first of them
+}
+
+// unequal yields the content of two digests of which the keys have the same first bits, unless both share it: the members, and the parts.
+func (d *Digest) unequal(o *Digest) iter.Seq2[*[2]run, *[2]run] {
+	return func(yield func(a, b *[2]run) bool) {
+		finer := d
+		if len(o.blocks) > len(d.blocks) {
+			finer = o
+		}
+		for i := range finer.blocks {
+			if len(o.blocks) == len(d.blocks) && d.blocks[i] == o.blocks[i] {
+				continue
+			}
+			a, b := d.runs(i, finer), o.runs(i, finer)
+			if !yield(&a, &b) {
+				return
+			}
+		}
+	}
+}
+
+// runs are d's content that would be in the i-th block if d had as many blocks as finer.
+func (d *Digest) runs(i int, finer *Digest) [2]run {
+	b := d.blocks[i>>(d.shift-finer.shift)]
+	from, to, begin, end := 0, len(b.places), 0, len(b.hashes)
+	if d.shift != finer.shift {
+		from, to = finer.before(i, b.places), finer.before(i+1, b.places)
+		begin, end = finer.before(i, b.hashes), finer.before(i+1, b.hashes)
+	}
+	return [2]run{
+		{b.places[from:to], found{b, int32(from)}},                    //nolint:gosec // bounded by maxValues
+		{b.hashes[begin:end], found{b, int32(len(b.places) + begin)}}, //nolint:gosec // bounded by maxValues
+	}
+}
+
+// Keep counts one more keeper of the digest, and of each block. It returns how many bytes now have a keeper that had none before. Digests
+// that may share blocks must not be kept or dropped at the same time.
+func (d *Digest) Keep() (bytes int64) { return d.count(1) }
+
+// Drop counts one keeper less. It returns how many bytes have none any more.
+func (d *Digest) Drop() (bytes int64) { return d.count(-1) }
+
+func (d *Digest) count(change int32) (bytes int64) {
+	keep := func(keepers *int32, size int64) {
+		before := *keepers
+		if *keepers += change; before == 0 || *keepers == 0 {
+			bytes += size
+		}
+	}
+	for _, b := range d.blocks {
+		keep(&b.keepers, b.bytes())
+	}
+	keep(&d.order.keepers, d.order.bytes())
+	return bytes + d.bytes()
+}
+
+// Size is how many bytes digests take together.
+func Size(ds ...*Digest) (bytes int64) {
+	blocks, orders := map[*block]bool{}, map[*order]bool{}
+	for _, d := range ds {
+		for _, b := range d.blocks {
+			if !blocks[b] {
+				blocks[b] = true
+				bytes += b.bytes()
+			}
+		}
+		if !orders[d.order] {
+			orders[d.order] = true
+			bytes += d.order.bytes()
+		}
+		bytes += d.bytes()
+	}
+	return bytes
+}
+
+// bytes is how much memory d takes, with what it keeps of its last comparison, without its blocks and its order.
+func (d *Digest) bytes() int64 {
+	const itself = unsafe.Sizeof(Digest{}) + unsafe.Sizeof(delta{}) + mostKept*unsafe.Sizeof(difference{})
+	return int64(itself) + 8*int64(cap(d.blocks))
+}
+
+func (o *order) bytes() int64 {
+	return 16*int64(cap(o.lists)) + 8*int64(cap(o.elements)) + int64(unsafe.Sizeof(*o))
+}
+
+func (b *block) bytes() int64 {
+	return int64(16*(cap(b.places)+cap(b.hashes)+cap(b.parts)) + 32*cap(b.members) + 24*cap(b.numbers) + int(unsafe.Sizeof(*b)))
+}
