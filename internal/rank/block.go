@@ -29,10 +29,10 @@ func (d *digester) cut(near *Digest) {
 	first := bits.Len(uint(len(d.items) / perBlock))
 	if near != nil {
 		if other := bits.TrailingZeros(uint(len(near.blocks))); first-other == 1 || other-first == 1 {
-			first = other // else a document about that size would have now as many and now as many blocks
+			first = other // a document whose size goes up and down keeps its number of blocks, and goes on sharing them
 		}
 	}
-	d.shift, d.size = 64-uint(first), len(d.items) //nolint:gosec // not negative
+	d.shift, d.size = 64-uint(first), len(d.items)
 	d.Digest.order = &d.order
 	d.cuts, d.blocks = slices.Grow(d.cuts[:0], 1<<first)[:1<<first], slices.Grow(d.blocks[:0], 1<<first)[:1<<first]
 	places, hashes, numbers := d.items[:len(d.members)], d.items[len(d.members):], d.numbers
@@ -42,7 +42,7 @@ func (d *digester) cut(near *Digest) {
 		for k := range members[:p] {
 			if m := &members[k]; m.number != 0 {
 				n++
-				m.number = int32(n) //nolint:gosec // bounded by maxValues
+				m.number = int32(n)
 			}
 		}
 		b := &d.cuts[i]
@@ -73,7 +73,8 @@ func (d *digester) copy(near *Digest) *Digest {
 	for i := range d.cuts {
 		if b := &d.cuts[i]; c.blocks[i] == b {
 			c.blocks[i] = &block{
-				places: slices.Clone(b.places), members: slices.Clone(b.members), numbers: slices.Clone(b.numbers), hashes: slices.Clone(b.hashes), parts: slices.Clone(b.parts),
+				places: slices.Clone(b.places), members: slices.Clone(b.members), numbers: slices.Clone(b.numbers),
+				hashes: slices.Clone(b.hashes), parts: slices.Clone(b.parts),
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func (d *Digest) find(place uint64) found {
 	if from == len(b.places) || b.places[from].key != place {
 		return found{}
 	}
-	return found{b, int32(from)} //nolint:gosec // bounded by maxValues
+	return found{b, int32(from)}
 }
 
 // number returns the number at a place; nil: there is none. d may be nil.
@@ -138,6 +139,19 @@ func (d *Digest) number(place uint64) *number {
 		return nil
 	}
 	return &at.in.numbers[m.number-1]
+}
+
+// unshared is how many items of d aren't in blocks that o has, too. o may be nil.
+func (d *Digest) unshared(o *Digest) (n int) {
+	if o == nil || len(o.blocks) != len(d.blocks) {
+		return d.size
+	}
+	for i, b := range d.blocks {
+		if b != o.blocks[i] {
+			n += len(b.places) + len(b.hashes)
+		}
+	}
+	return n
 }
 
 // run is some items of a block, one after the other.
@@ -174,7 +188,7 @@ func (d *Digest) runs(i int, finer *Digest) [2]run {
 		begin, end = finer.before(i, b.hashes), finer.before(i+1, b.hashes)
 	}
 	return [2]run{
-		{b.places[from:to], found{b, int32(from)}},                    //nolint:gosec // bounded by maxValues
+		{b.places[from:to], found{b, int32(from)}},
 		{b.hashes[begin:end], found{b, int32(len(b.places) + begin)}}, //nolint:gosec // bounded by maxValues
 	}
 }

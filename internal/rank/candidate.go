@@ -48,6 +48,7 @@ type verdict struct {
 	far      bool    // the candidate needs too many changes: it isn't compared to its end
 	absent   bool    // there was no document
 	first    bool    // there was none before, either
+	work     int     // how many values are digested, or compared with the newer candidate
 	changes  uint64  // a hash of the changes that the client would have made
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for content that the client would have taken out

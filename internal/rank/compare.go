@@ -43,7 +43,7 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 		w.newest = w.candidate
 	}
 	w.findSliding(c.Digest)
-	w.compared += c.Digest.size
+	w.compared += v.work
 	limit := 2*w.few + enough
 	if v.absent {
 		limit = math.MaxInt // a client that creates a document changes all of it
@@ -72,9 +72,9 @@ func (w *weighing) compare(c *Candidate, v *verdict) {
 	v.price, v.edits = dropping*len(w.sliding), len(w.sliding)
 }
 
-// The bounds on how many values are compared. Up to smallRoom, each candidate is compared to its end, even if it is too far: its content
-// says how likely the other candidates are. Beyond smallRoom, spent candidates aren't compared any more, and others only until they are too
-// far. Beyond largeRoom, no candidate is compared any more.
+// The bounds on how many values are compared. What a candidate shares with the next newer one doesn't count. Up to smallRoom, each
+// candidate is compared to its end, even if it is too far: its content says how likely the other candidates are. Beyond smallRoom, spent
+// candidates aren't compared any more, and others only until they are too far. Beyond largeRoom, no candidate is compared any more.
 const (
 	largeRoom = 1 << 20
 	smallRoom = 1 << 14

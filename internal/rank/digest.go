@@ -37,7 +37,7 @@ type list struct {
 	from, to int32
 }
 
-// element is an element of a list, as a whole: a hash, its weight, and whether it is deep. The weight 0 is for an element that has a place of
+// element is an element of a list, as a whole: a hash, its weight, and whether it is deep. If the weight is 0, the element has a place of
 // its own. A deep one holds lists or objects.
 type element uint64
 

@@ -69,15 +69,19 @@ func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
 	var newer *Digest
 	for i := len(cs) - 1; i >= 0; i-- {
 		c := &cs[i]
-		hasContent := c.Source != nil || !c.Known()
+		v, hasContent := &w.verdicts[i], c.Source != nil || !c.Known()
 		switch {
 		case hasContent && isBeyond(c, values):
-			w.verdicts[i].far, c.Digest = true, nil
+			v.far, c.Digest = true, nil
 		case hasContent && (c.Digest == nil || c.Digest.keys != keys):
-			c.Digest = NewDigest(c.Source, keys, nearest(cs[:i], newer))
+			if c.Digest = NewDigest(c.Source, keys, nearest(cs[:i], newer)); c.Digest != nil {
+				v.work = c.Digest.size
+			}
+		case c.Digest != nil:
+			v.work = c.Digest.unshared(newer)
 		}
 		if c.Digest != nil {
-			values += c.Digest.size
+			values += v.work
 			newer = c.Digest
 			newest = cmp.Or(newest, newer)
 		}

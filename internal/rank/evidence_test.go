@@ -123,6 +123,22 @@ func TestWhatIsNotComparedIsNotDigested(t *testing.T) {
 	}
 }
 
+// What revisions share isn't compared. So of large documents, too, a candidate that no client has in hand may be an old one.
+func TestOldCandidatesOfLargeDocumentsAreCompared(t *testing.T) {
+	document := func(revision int, note string) string {
+		return strings.Replace(oneName(2000, 7), "{", fmt.Sprintf(`{"notes":["%s","of revision %d"],`, note, revision), 1)
+	}
+	cs := make([]Candidate, 40)
+	for i := range cs {
+		cs[i] = spentAt(int64(i+1), document(i, "apples"))
+		cs[i].Digest = NewDigest(cs[i].Source, "", cs[max(0, i-1)].Digest)
+	}
+	cs[39].Spent = false
+	if got := Likeliest(cs, Sent{Body: []byte(document(3, "bread"))}); got.Best != 3 {
+		t.Errorf("%+v, want the fourth", got)
+	}
+}
+
 // A candidate whose content isn't known may be the base, however many values were compared before it.
 func TestWhatIsNotKnownIsAmbiguousAlsoWhereNothingIsCompared(t *testing.T) {
 	cs := []Candidate{spentAt(1, "")}
