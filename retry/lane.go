@@ -18,10 +18,11 @@ const GuessAge = time.Second
 
 // Patience is how long a leader may wait for an answer of the engine while others wait for the lane. One that waits longer (for missing
 // shards, for example) must not hold up other clients' changes: the next one leads, and only their guards keep the two apart. Each leader
-// that is passed over halves the patience with those after it, so that many of them hold nobody up for more than twice Patience.
+// that is passed over, and still waits, halves the patience with those after it, so that many of them hold nobody up for more than twice
+// Patience.
 const Patience = 2 * time.Second
 
-// Regain is how long it takes until a leader that was passed over no longer counts.
+// Regain is how long it takes until a leader that was passed over no longer counts, though it still waits.
 const Regain = 4 * time.Second
 
 // LatePatience is Patience with a leader whose write is answered late: see Lanes.Late.
@@ -38,6 +39,7 @@ type Batch[M any] struct {
 	lanes   *Lanes[M]
 	epoch   uint64 // of the lanes when the leader began
 	kept    bool   // see Keep
+	stuck   bool   // the leader was passed over, and hasn't gone on since; guarded by the slot's mutex
 
 	// What the last write of this epoch left, when that was, and for whom it is good.
 	last  doc.Revision
@@ -78,13 +80,16 @@ func (b *Batch[M]) Waited() bool {
 // Forget drops what the lane remembers: after a conflict, an unknown outcome, or a delete.
 func (b *Batch[M]) Forget() { b.last = doc.Revision{} }
 
-// Again says that the engine has answered the leader, and that it asks once more. Patience with it begins anew.
-func (b *Batch[M]) Again() {
+// Progress says that the leader goes on: the engine has answered it, or its own work has come a step further. Patience with it begins anew.
+// Without that, a leader with much to do would be passed over on a slow machine. The two leaders would refuse each other's writes, so that
+// both had more to do, and more leaders would be passed over.
+func (b *Batch[M]) Progress() {
 	b.lane.slot.mu.Lock()
 	defer b.lane.slot.mu.Unlock()
 	if b.lane.led == b {
 		b.lane.since = time.Now()
 	}
+	b.lane.release(b)
 }
 
 // Keep has the batch, which is of one change, go on when its function has returned. It holds the lane until End.
@@ -128,7 +133,7 @@ type lane[M any] struct {
 	slot    *laneSlot[M]
 	queue   fairqueue.Line[*waiter[M]]
 	led     *Batch[M] // the leader's
-	since   time.Time // when the leader asked the engine last, or, if nobody waited then, when the first came that waits
+	since   time.Time // when the leader went on last, or, if nobody waited then, when the first came that waits
 	late    bool      // the leader's write is answered late
 	lates   bool      // such a change has come, and may lead later
 	passed  int       // how many leaders were passed over, but for those that don't count any more
@@ -245,6 +250,7 @@ func (ls *Lanes[M]) pass(b *Batch[M]) {
 	l := b.lane
 	l.slot.mu.Lock()
 	defer l.slot.mu.Unlock()
+	l.release(b)
 	if l.led != b {
 		return
 	}
@@ -302,6 +308,13 @@ func (l *lane[M]) counted(now time.Time) int {
 	return max(0, l.passed-int(now.Sub(l.passing)/Regain))
 }
 
+// release has the leader of b, which goes on, count no longer among those that were passed over.
+func (l *lane[M]) release(b *Batch[M]) {
+	if b.stuck {
+		b.stuck, l.passed = false, max(0, l.passed-1)
+	}
+}
+
 // hurry passes over the leader if w's patience with it has ended.
 func (l *lane[M]) hurry(w *waiter[M]) {
 	now := time.Now()
@@ -309,7 +322,7 @@ func (l *lane[M]) hurry(w *waiter[M]) {
 		return
 	}
 	if now.Sub(l.since) >= l.patience() {
-		l.passed, l.passing = l.counted(now)+1, now
+		l.passed, l.passing, l.led.stuck = l.counted(now)+1, now, true
 	}
 	next := w
 	if now.Sub(w.came) < LongestWait {

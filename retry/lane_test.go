@@ -398,6 +398,65 @@ func TestALaneOfSlowWritesKeepsItsOrder(t *testing.T) {
 	})
 }
 
+// A leader with much to do on a slow machine isn't passed over while it goes on: two leaders would refuse each other's writes, and so have
+// more to do, and more leaders would be passed over.
+func TestALeaderThatGoesOnIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := NewLanes(8, func(_, _ *change) bool { return false })
+		begun, inside, most := time.Now(), 0, 0
+		var all []<-chan error
+		for range 2 {
+			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
+				inside++
+				most = max(most, inside)
+				for range 3 {
+					time.Sleep(Patience - time.Millisecond)
+					b.Progress()
+				}
+				inside--
+			}))
+		}
+		for _, e := range all {
+			<-e
+		}
+		if most != 1 || time.Since(begun) != 6*(Patience-time.Millisecond) {
+			t.Errorf("%d at once, %v", most, time.Since(begun))
+		}
+	})
+}
+
+// A leader that was passed over, and then goes on or ends, is no reason to have less patience with the next.
+func TestALeaderThatGoesOnAgainNoLongerCounts(t *testing.T) {
+	for name, progress := range map[string]bool{"it goes on": true, "it ends": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ls := NewLanes(1, sameScope)
+				var inside, most atomic.Int32
+				slow := queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
+					if time.Sleep(Patience + time.Millisecond); progress {
+						b.Progress()
+						time.Sleep(time.Hour)
+					}
+				})
+				var all []<-chan error
+				for range 4 {
+					all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
+						most.Store(max(most.Load(), inside.Add(1)))
+						time.Sleep(Patience - 2*time.Millisecond)
+						inside.Add(-1)
+					}))
+				}
+				for _, e := range append(all, slow) {
+					<-e
+				}
+				if n := most.Load(); n != 1 {
+					t.Errorf("%d at once", n)
+				}
+			})
+		})
+	}
+}
+
 // Whoever stands behind many: behind writes that hang, behind writes that are slow, and behind writes that are answered late.
 func TestManyHoldNobodyUpForLong(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -31,7 +31,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	first := a.open[0]
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
-	a.batch.Again()
+	a.batch.Progress()
 	noop := res.Status != http.StatusConflict // an _update that only creates has found a document
 	if noop {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
@@ -70,7 +70,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx) // the client may have left, but its next write builds on the result
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
-	a.batch.Again()
+	a.batch.Progress()
 	moved := errors.Is(err, base.ErrMoved)
 	a.noIndex, a.moved = errors.Is(err, base.ErrNoIndex), moved && !a.anyMaybeApplied()
 	switch {
@@ -150,6 +150,7 @@ func (a *attempt) fold(ctx context.Context) (body []byte, refusal error) {
 	cur, left := a.cur, a.open[:0:len(a.open)]
 	a.changes = 0
 	for _, c := range a.open {
+		a.batch.Progress()
 		d, err := a.nextDraft(ctx, c, cur)
 		if err != nil && len(a.open) > 1 {
 			a.separate = append(a.separate, c)
