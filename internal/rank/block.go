@@ -125,12 +125,24 @@ func (d *Digest) find(place uint64) found {
 	return found{b, int32(from)}
 }
 
-// number returns the number at a place; nil: there is none. d may be nil.
-func (d *Digest) number(place uint64) *number {
+// findLike finds what d has for the i-th member of another document. If several entries of a list have one name, that is the entry with as
+// many of them before it, or else the first.
+func (d *Digest) findLike(o *digester, i int) found {
+	key, before := o.items[i].key, o.members[i].before
+	if at := d.find(key); before == 0 {
+		return at
+	} else if at.exists() && at.in.members[at.i].before == before {
+		return at
+	}
+	return d.find(o.place(i))
+}
+
+// numberLike returns the number that d has for the i-th member of another document; nil: there is none. d may be nil.
+func (d *Digest) numberLike(o *digester, i int) *number {
 	if d == nil {
 		return nil
 	}
-	at := d.find(place)
+	at := d.findLike(o, i)
 	if !at.exists() {
 		return nil
 	}

@@ -109,6 +109,34 @@ func TestDigestsThatShareBlocksAreTheSame(t *testing.T) {
 	}
 }
 
+// What a choice looks at first doesn't depend on how documents are cut.
+func TestDifferencesComeInOneOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 20 {
+		sources := randomOrders(random, 2, 200)
+		old, mine := digestOf([]byte(sources[0])), digesterOf([]byte(sources[1]))
+		var w weighing
+		w.begin(0, mine, false)
+		places, _ := itemsOf(&mine.Digest)
+		oldPlaces, _ := itemsOf(old)
+		parts, last := false, uint64(0)
+		for _, d := range w.differences(old) {
+			_, isMember := places[d.key]
+			_, wasMember := oldPlaces[d.key]
+			if isPart := !isMember && !wasMember; isPart != parts {
+				parts, last = true, 0
+				if !isPart {
+					t.Fatal("a member comes after a part")
+				}
+			}
+			if d.key < last {
+				t.Fatal("a larger key comes first")
+			}
+			last = d.key
+		}
+	}
+}
+
 // The digests of many revisions of a large document take little more memory than the digest of one.
 func TestDigestsOfRevisionsTakeLittleMore(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))

@@ -135,16 +135,24 @@ func (w *weighing) differences(theirs *Digest) []difference {
 	if kept := theirs.kept.Load(); kept != nil && kept.from == w.last.id {
 		return kept.differences
 	}
-	all := w.between[:0]
-	for last, next := range w.last.unequal(theirs) {
-		all = appendDifferences(all, last[0].items, &next[0])
-		all = appendDifferences(all, last[1].items, &next[1])
+	w.forgetBetween()
+	all := w.between
+	for kind := range 2 { // all members, and then all parts: the order must not depend on the blocks
+		for last, next := range w.last.unequal(theirs) {
+			all = appendDifferences(all, last[kind].items, &next[kind])
+		}
 	}
 	w.between = all
 	if w.last != &w.mine.Digest && len(all) <= mostKept {
 		theirs.kept.Store(&delta{w.last.id, slices.Clone(all)})
 	}
 	return all
+}
+
+// forgetBetween clears what was found between two candidates. A weighing that is kept for reuse must not hold their blocks.
+func (w *weighing) forgetBetween() {
+	clear(w.between)
+	w.between = w.between[:0]
 }
 
 // appendDifferences appends how items differ from the last ones.

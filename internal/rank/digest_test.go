@@ -98,6 +98,53 @@ func digesterOf(source []byte) *digester {
 	return d
 }
 
+// Of entries with one name, the second is compared with the second, also if other content stands before them in one of the documents only.
+func TestEntriesOfOneNameAreComparedInTheirOrder(t *testing.T) {
+	const list = `"list":[{"sku":"a","qty":1},{"sku":"b","qty":2},{"sku":"a","qty":3},{"sku":"a","qty":4}]`
+	more := `{"more":{"n":0`
+	for i := range 100 {
+		more += fmt.Sprintf(`,"k%d":0`, i)
+	}
+	d, mine, numbers := digestOf([]byte(more+`},`+list+`}`)), digesterOf([]byte(`{`+list+`}`)), 0
+	for i := range mine.members {
+		if mine.members[i].number != 0 {
+			if sent, n := mine.numbers[numbers], d.numberLike(mine, i); *n != sent {
+				t.Errorf("%v is compared with %v", sent.whole, n.whole)
+			}
+			numbers++
+		}
+	}
+	if numbers != 4 {
+		t.Errorf("%d numbers", numbers)
+	}
+}
+
+// Entries of one name have places one after the other. They may stand in two blocks.
+func TestEntriesOfOneNameMayStandInTwoBlocks(t *testing.T) {
+	const boundary = 1 << 63
+	d := new(digester)
+	for i := range 2 * perBlock {
+		key := uint64(i+1) << 40
+		if i >= perBlock {
+			key = boundary - 3 + uint64(i-perBlock)
+			d.members = append(d.members, member{number: 1, before: int32(i - perBlock)})
+			d.numbers = append(d.numbers, number{whole: int64(i), exact: true})
+		} else {
+			d.members = append(d.members, member{})
+		}
+		d.items = append(d.items, item{key: key})
+	}
+	d.cut(nil)
+	for i := perBlock; i < 2*perBlock; i++ {
+		if n := d.numberOf(i); n == nil || n.whole != int64(i) || d.place(i) != boundary-3 {
+			t.Errorf("entry %d is found as %+v", i, n)
+		}
+	}
+	if blocks := len(d.blocks); blocks < 2 || len(d.blocks[blocks/2].numbers) == 0 || len(d.blocks[blocks/2-1].numbers) != 3 {
+		t.Errorf("%d blocks, and all entries are in one", blocks)
+	}
+}
+
 // A rule that merges a list by a field says that the field tells its entries apart.
 func TestKeysOfARuleIdentifyEntries(t *testing.T) {
 	held := []Candidate{

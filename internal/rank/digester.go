@@ -120,7 +120,7 @@ func (d *digester) sortParts() {
 func (d *digester) place(i int) uint64 { return d.items[i].key - uint64(d.members[i].before) } //nolint:gosec // not negative
 
 // numberOf returns the number of the i-th member; nil: it is none.
-func (d *digester) numberOf(i int) *number { return d.Digest.number(d.items[i].key) }
+func (d *digester) numberOf(i int) *number { return d.numberLike(d, i) }
 
 // spot is where a value is.
 type spot struct {

@@ -320,7 +320,7 @@ func (w *weighing) priceOfTaking(c *change) int {
 func (w *weighing) weighWords(cs []Candidate) {
 	for i := range w.mine.members {
 		if c := &w.contents[i]; c.moved && c.weight > weightOfFlag {
-			w.words.learn(cs, w.mine.place(i))
+			w.words.learn(cs, w.mine, i)
 			if learnt, ok := w.words.weight(); ok {
 				c.weight = min(c.weight, learnt)
 			}

@@ -60,7 +60,6 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 // findSteps finds out how far the client would have moved a number from each candidate, and returns the smallest of these steps. If a
 // candidate lacks the number, the step is from 0, as for a sum.
 func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64) {
-	place := w.mine.place(i)
 	sent := w.mine.numberOf(i)
 	nearest, w.steps, w.numbers = math.Inf(1), w.steps[:0], w.numbers[:0]
 	for k := range cs {
@@ -68,7 +67,7 @@ func (w *weighing) findSteps(cs []Candidate, i int, m *member) (nearest float64)
 		step := 0.0
 		if d := cs[k].Digest; d != nil {
 			from := &number{exact: true}
-			if n = d.number(place); n != nil {
+			if n = d.numberLike(w.mine, i); n != nil {
 				from = n
 			}
 			if step = sent.step(from); step != 0 {

@@ -119,7 +119,7 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 		return touchPut
 	}
 	m := &w.mine.members[g.index]
-	if n := c.Digest.number(w.mine.place(int(g.index))); n != nil && m.number != 0 {
+	if n := c.Digest.numberLike(w.mine, int(g.index)); n != nil && m.number != 0 {
 		if w.mine.numberOf(int(g.index)).step(n) < 0 {
 			return touchDown
 		}

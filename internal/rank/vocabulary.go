@@ -20,15 +20,15 @@ const (
 	minRepeats = 2
 )
 
-// learn reads the values of a place, in one revision after the other. Views are left out: a view is one client's copy, so old values return
-// in it although no client has set them again.
-func (v *vocabulary) learn(cs []Candidate, place uint64) {
+// learn reads the values that each revision has for mine's i-th member, in one revision after the other. Views are left out: a view is one
+// client's copy, so old values return in it although no client has set them again.
+func (v *vocabulary) learn(cs []Candidate, mine *digester, i int) {
 	v.begin()
 	for k := range cs {
 		if cs[k].View || cs[k].Digest == nil {
 			continue
 		}
-		if at := cs[k].Digest.find(place); at.exists() {
+		if at := cs[k].Digest.findLike(mine, i); at.exists() {
 			_, it := at.member()
 			v.add(it.value)
 		}

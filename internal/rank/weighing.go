@@ -50,7 +50,7 @@ var weighings = sync.Pool{New: func() any { return new(weighing) }}
 func (w *weighing) release() {
 	w.mine, w.last, w.sums = nil, nil, false
 	clear(w.numbers[:cap(w.numbers)])
-	clear(w.between[:cap(w.between)])
+	w.forgetBetween()
 	if cap(w.changes)+cap(w.contents)+cap(w.between)+cap(w.places.slots) <= maxIdle {
 		weighings.Put(w)
 	}
