@@ -83,6 +83,18 @@ func (r *recount) document(complain Complain, d *Document) {
 	if d.entries != r.entries[d] {
 		complain("document has %d entries, counts %d", r.entries[d], d.entries)
 	}
+	paid, digests := int64(0), make([]*rank.Digest, len(d.digested))
+	for i, b := range d.digested {
+		if digests[i] = b.digest; b.digest == nil || r.refs[b] == 0 {
+			complain("document keeps a digest that nobody holds")
+		}
+		if paid += b.paid; b.paid < 0 {
+			complain("a digest costs its client %d bytes", b.paid)
+		}
+	}
+	if size := rank.Size(digests...); size != paid {
+		complain("digests take %d bytes, clients pay for %d", size, paid)
+	}
 	for _, b := range d.bodies {
 		if r.refs[b] == 0 || b.doc != d {
 			complain("document keeps a body that nobody holds")

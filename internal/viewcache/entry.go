@@ -46,7 +46,9 @@ type Document struct {
 	epoch   indexstate.Epoch
 	entries int
 	bodies  []*Body
-	acked   acked
+	// digested are the bodies of which digests are kept, in the order in which they were. Other digests share nothing with those.
+	digested []*Body
+	acked    acked
 }
 
 // Body is the bytes of a revision, or of something that was sent (which has no document).
@@ -59,7 +61,7 @@ type Body struct {
 	digest  *rank.Digest   // nil: nobody had to compare the bytes yet
 	changes int            // how many clients' changes the write held; 0: not known, or one
 	maker   *clientAccount // the client for which the digest was made; it pays for it
-	paid    int64          // the bytes that the digest took when it was kept, without what it shares with other digests
+	paid    int64          // the bytes that the maker pays for: without what others pay for, because their digests share it
 }
 
 // Bytes returns the bytes, nil for no body.

@@ -101,6 +101,7 @@ func (m *Memory) KeepDigests(e *Entry, made []Digested) {
 			continue
 		}
 		b.digest, b.maker, b.paid = d, e.account, bytes
+		e.Document.digested = append(e.Document.digested, b)
 		size += bytes
 		m.bytes += bytes
 		m.accounts.charge(e.account, bytes)

@@ -29,10 +29,10 @@ const (
 	tracedCost   = 32
 	patternsCost = 416
 	sinceCost    = 512
-	documentCost = 320
+	documentCost = 336
 	readCost     = 80
 	pastCost     = 144
-	bodyCost     = 112
+	bodyCost     = 128
 	markerCost   = 128
 )
 
@@ -240,11 +240,11 @@ func (m *Memory) free(e *Entry, b *Body) {
 	m.account(e, -b.cost())
 	if b.refs--; b.refs > 0 {
 		if e.leaves && b.maker == e.account {
-			m.dropDigest(b) // its maker pays for it, and leaves; other clients may still refer to b
+			m.dropDigest(e.Document, b) // its maker pays for it, and leaves; other clients may still refer to b
 		}
 		return
 	}
-	m.dropDigest(b)
+	m.dropDigest(e.Document, b)
 	m.bytes -= b.cost()
 	m.bodies--
 	b.doc.Unlist(b)
@@ -257,12 +257,25 @@ func (m *Memory) freeBoth(e *Entry, v *View) {
 	}
 }
 
-// dropDigest drops the digest of b, if one is kept. What other digests share with it stays.
-func (m *Memory) dropDigest(b *Body) {
-	if b.digest != nil {
-		m.bytes -= b.digest.Drop()
-		m.accounts.charge(b.maker, -b.paid)
-		b.digest, b.maker, b.paid = nil, nil, 0
+// dropDigest drops the digest of b, if one is kept. What other digests of the document share with it stays. From now on the makers of those
+// pay for that, first that of the newest: otherwise, after some writes, nobody would pay for what all revisions share.
+func (m *Memory) dropDigest(d *Document, b *Body) {
+	if b.digest == nil {
+		return
+	}
+	freed := b.digest.Drop()
+	m.bytes -= freed
+	m.accounts.charge(b.maker, -b.paid)
+	rest := b.paid - freed // below 0: the others have paid for what was freed now
+	b.digest, b.maker, b.paid = nil, nil, 0
+	d.digested = slices.DeleteFunc(d.digested, func(o *Body) bool { return o == b })
+	for _, o := range slices.Backward(d.digested) {
+		if rest == 0 {
+			break
+		}
+		more := max(rest, -o.paid)
+		o.paid, rest = o.paid+more, rest-more
+		m.accounts.charge(o.maker, more)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"network", float64(unsafe.Sizeof(network{})) + 16 + 16*slot, networkCost},
 		{"document", float64(unsafe.Sizeof(Document{})) + (dk+8)*slot, documentCost},
 		{"read", float64(unsafe.Sizeof(Read{})), readCost},
-		{"body", float64(unsafe.Sizeof(Body{})) + 16, bodyCost},
+		{"body", float64(unsafe.Sizeof(Body{})) + 2*16, bodyCost},
 		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
 		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
