@@ -21,19 +21,30 @@ type block struct {
 	keepers int32    // see Digest.Keep
 }
 
-// perBlock is how many items blocks have on average, at most.
-const perBlock = 32
+// piece is some of the elements of a list. Clients mostly append to lists, so revisions share nearly all pieces, too.
+type piece struct {
+	elements []element // perPiece of them; the last piece has the rest
+	keepers  int32     // see Digest.Keep
+}
 
-// cut cuts what was read into blocks, mostly as many as near has. Blocks that are equal to near's are near's own. near may be nil.
-func (d *digester) cut(near *Digest) {
+const (
+	// perBlock is how many items blocks have on average, at most. With fewer, digests share more, and have more blocks.
+	perBlock = 16
+	perPiece = 64
+)
+
+// cut cuts what was read into blocks, mostly as many as one of near has. Blocks that one of near has, too, are its own. Digests of near may
+// be nil.
+func (d *digester) cut(near ...*Digest) {
+	near = slices.DeleteFunc(near, func(o *Digest) bool { return o == nil })
 	first := bits.Len(uint(len(d.items) / perBlock))
-	if near != nil {
-		if other := bits.TrailingZeros(uint(len(near.blocks))); first-other == 1 || other-first == 1 {
+	if len(near) > 0 {
+		if other := bits.TrailingZeros(uint(len(near[0].blocks))); first-other == 1 || other-first == 1 {
 			first = other // a document whose size goes up and down keeps its number of blocks, and goes on sharing them
 		}
 	}
 	d.shift, d.size = 64-uint(first), len(d.items)
-	d.Digest.order = &d.order
+	d.cutLists(near)
 	d.cuts, d.blocks = slices.Grow(d.cuts[:0], 1<<first)[:1<<first], slices.Grow(d.blocks[:0], 1<<first)[:1<<first]
 	places, hashes, numbers := d.items[:len(d.members)], d.items[len(d.members):], d.numbers
 	members, parts := d.members, d.parts
@@ -48,8 +59,47 @@ func (d *digester) cut(near *Digest) {
 		b := &d.cuts[i]
 		*b = block{places: places[:p], members: members[:p], numbers: numbers[:n], hashes: hashes[:h], parts: parts[:h]}
 		places, members, numbers, hashes, parts = places[p:], members[p:], numbers[n:], hashes[h:], parts[h:]
-		if d.blocks[i] = b; near != nil && near.shift == d.shift && near.blocks[i].equals(b) {
-			d.blocks[i] = near.blocks[i]
+		d.blocks[i] = b
+		for _, o := range near {
+			if o.shift == d.shift && o.blocks[i].equals(b) {
+				d.blocks[i] = o.blocks[i]
+				break
+			}
+		}
+	}
+}
+
+// cutLists cuts the lists into pieces. Those that one of near has, too, are its own.
+func (d *digester) cutLists(near []*Digest) {
+	n := 0
+	for _, l := range d.foundLists {
+		n += (l.to - l.from + perPiece - 1) / perPiece
+	}
+	d.pieces, d.held, d.lists = slices.Grow(d.pieces[:0], n)[:n], slices.Grow(d.held[:0], n)[:n], d.lists[:0]
+	pieces, held := d.pieces, d.held
+	for i, found := range d.foundLists {
+		l := list{place: found.place, n: found.to - found.from}
+		k := 0
+		for elements := range slices.Chunk(d.elements[found.from:found.to], perPiece) {
+			pieces[k] = piece{elements: elements}
+			held[k] = &pieces[k]
+			k++
+		}
+		l.pieces = held[:k:k]
+		for _, o := range near {
+			if their := o.list(i, l.place); their != nil {
+				l.share(their)
+			}
+		}
+		pieces, held, d.lists = pieces[k:], held[k:], append(d.lists, l)
+	}
+}
+
+// share has l take the pieces of o that are equal to its own.
+func (l *list) share(o *list) {
+	for k, p := range o.pieces[:min(len(l.pieces), len(o.pieces))] {
+		if slices.Equal(l.pieces[k].elements, p.elements) {
+			l.pieces[k] = p
 		}
 	}
 }
@@ -67,9 +117,11 @@ func (b *block) equals(o *block) bool {
 		slices.Equal(b.members, o.members) && slices.Equal(b.numbers, o.numbers) && slices.Equal(b.parts, o.parts)
 }
 
-// copy returns a digest of what was cut, which lives on when the digester reads the next document. It has near's order if that is equal.
-func (d *digester) copy(near *Digest) *Digest {
-	c := &Digest{id: newestID.Add(1), keys: d.keys, blocks: slices.Clone(d.blocks), shift: d.shift, size: d.size}
+// copy returns a digest of what was cut, which lives on when the digester reads the next document.
+func (d *digester) copy() *Digest {
+	c := &Digest{
+		id: newestID.Add(1), keys: d.keys, blocks: slices.Clone(d.blocks), shift: d.shift, size: d.size, lists: slices.Clone(d.lists),
+	}
 	for i := range d.cuts {
 		if b := &d.cuts[i]; c.blocks[i] == b {
 			c.blocks[i] = &block{
@@ -78,10 +130,15 @@ func (d *digester) copy(near *Digest) *Digest {
 			}
 		}
 	}
-	if near != nil && slices.Equal(near.order.lists, d.order.lists) && slices.Equal(near.order.elements, d.order.elements) {
-		c.order = near.order
-	} else {
-		c.order = &order{lists: slices.Clone(d.order.lists), elements: slices.Clone(d.order.elements)}
+	held := slices.Clone(d.held)
+	for i := range d.pieces {
+		if p := &d.pieces[i]; held[i] == p {
+			held[i] = &piece{elements: slices.Clone(p.elements)}
+		}
+	}
+	for i := range c.lists {
+		n := len(c.lists[i].pieces)
+		c.lists[i].pieces, held = held[:n:n], held[n:]
 	}
 	return c
 }
@@ -222,13 +279,17 @@ func (d *Digest) count(change int32) (bytes int64) {
 	for _, b := range d.blocks {
 		keep(&b.keepers, b.bytes())
 	}
-	keep(&d.order.keepers, d.order.bytes())
+	for i := range d.lists {
+		for _, p := range d.lists[i].pieces {
+			keep(&p.keepers, p.bytes())
+		}
+	}
 	return bytes + d.bytes()
 }
 
 // Size is how many bytes digests take together.
 func Size(ds ...*Digest) (bytes int64) {
-	blocks, orders := map[*block]bool{}, map[*order]bool{}
+	blocks, pieces := map[*block]bool{}, map[*piece]bool{}
 	for _, d := range ds {
 		for _, b := range d.blocks {
 			if !blocks[b] {
@@ -236,24 +297,30 @@ func Size(ds ...*Digest) (bytes int64) {
 				bytes += b.bytes()
 			}
 		}
-		if !orders[d.order] {
-			orders[d.order] = true
-			bytes += d.order.bytes()
+		for i := range d.lists {
+			for _, p := range d.lists[i].pieces {
+				if !pieces[p] {
+					pieces[p] = true
+					bytes += p.bytes()
+				}
+			}
 		}
 		bytes += d.bytes()
 	}
 	return bytes
 }
 
-// bytes is how much memory d takes, with what it keeps of its last comparison, without its blocks and its order.
+// bytes is how much memory d takes, with what it keeps of its last comparison, without its blocks and pieces.
 func (d *Digest) bytes() int64 {
 	const itself = unsafe.Sizeof(Digest{}) + unsafe.Sizeof(delta{}) + mostKept*unsafe.Sizeof(difference{})
-	return int64(itself) + 8*int64(cap(d.blocks))
+	n := len(d.blocks)
+	for i := range d.lists {
+		n += len(d.lists[i].pieces)
+	}
+	return int64(itself) + int64(unsafe.Sizeof(list{}))*int64(len(d.lists)) + 8*int64(n)
 }
 
-func (o *order) bytes() int64 {
-	return 16*int64(cap(o.lists)) + 8*int64(cap(o.elements)) + int64(unsafe.Sizeof(*o))
-}
+func (p *piece) bytes() int64 { return 8*int64(cap(p.elements)) + int64(unsafe.Sizeof(*p)) }
 
 func (b *block) bytes() int64 {
 	return int64(16*(cap(b.places)+cap(b.hashes)+cap(b.parts)) + 32*cap(b.members) + 24*cap(b.numbers) + int(unsafe.Sizeof(*b)))

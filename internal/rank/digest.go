@@ -17,25 +17,22 @@ type Digest struct {
 	blocks []*block              // see block.go
 	shift  uint                  // a key without its last shift bits is the index of its block
 	size   int                   // how many items all blocks have
-	order  *order                // of the lists
+	lists  []list                // those that aren't in other lists, by place
 	kept   atomic.Pointer[delta] // the differences from the digest that it was compared with last; nil: none are kept
 }
 
 // newestID is the id of the newest digest.
 var newestID atomic.Uint64
 
-// order is the order of the elements of lists.
-type order struct {
-	lists    []list    // those that aren't in other lists, by place
-	elements []element // the elements of all these lists, in their order
-	keepers  int32     // see Digest.Keep
+// list is the elements of a list, in their order.
+type list struct {
+	place  uint64
+	n      int      // how many elements there are
+	pieces []*piece // of the elements, see block.go
 }
 
-// list is where the elements of a list are.
-type list struct {
-	place    uint64
-	from, to int32
-}
+// at returns the i-th element.
+func (l *list) at(i int) element { return l.pieces[i/perPiece].elements[i%perPiece] }
 
 // element is an element of a list, as a whole: a hash, its weight, and whether it is deep. If the weight is 0, the element has a place of
 // its own. A deep one holds lists or objects.
@@ -59,19 +56,16 @@ func (e element) hash() uint64  { return uint64(e >> bitsBesidesHashes) }
 func (e element) weight() uint8 { return uint8(e & weightOfElement) }
 func (e element) isDeep() bool  { return e&deepElement != 0 }
 
-// elementsOf are the elements of one of the lists.
-func (o *order) elementsOf(l *list) []element { return o.elements[l.from:l.to] }
-
 // list returns the list at a place; nil: there is none, or more than one, because several entries of a list have one name. It looks at the
 // i-th list first.
-func (o *order) list(i int, place uint64) *list {
-	if i >= len(o.lists) || o.lists[i].place != place {
-		i = slices.IndexFunc(o.lists, func(l list) bool { return l.place == place })
+func (d *Digest) list(i int, place uint64) *list {
+	if i >= len(d.lists) || d.lists[i].place != place {
+		i = slices.IndexFunc(d.lists, func(l list) bool { return l.place == place })
 	}
-	if i < 0 || i > 0 && o.lists[i-1].place == place || i+1 < len(o.lists) && o.lists[i+1].place == place {
+	if i < 0 || i > 0 && d.lists[i-1].place == place || i+1 < len(d.lists) && d.lists[i+1].place == place {
 		return nil
 	}
-	return &o.lists[i]
+	return &d.lists[i]
 }
 
 // item is the part of a member, or of a part, that is compared with other documents.
@@ -121,15 +115,15 @@ const (
 )
 
 // NewDigest digests a document, under a rule with these keys; nil means that there is no document. It returns nil if the bytes are no JSON
-// object, or too large. The digest shares what it can with near, the digest of another revision; nil: it shares nothing.
-func NewDigest(source []byte, keys Keys, near *Digest) *Digest {
+// object, or too large. The digest shares what it can with near, the digests of other revisions, which may be nil.
+func NewDigest(source []byte, keys Keys, near ...*Digest) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()
 	if !d.read(source, keys) {
 		return nil
 	}
-	d.cut(near)
-	return d.copy(near)
+	d.cut(near...)
+	return d.copy()
 }
 
 const (

@@ -79,7 +79,12 @@ func TestADigestKnowsItsSize(t *testing.T) {
 	d := digestOf([]byte(large(20)))
 	size := func(n int, of reflect.Type) int64 { return int64(n) * int64(of.Size()) }
 	want := size(1, reflect.TypeFor[Digest]()) + size(1, reflect.TypeFor[delta]()) + size(mostKept, reflect.TypeFor[difference]()) +
-		size(1, reflect.TypeFor[order]()) + size(cap(d.order.lists), reflect.TypeFor[list]()) + size(cap(d.order.elements), reflect.TypeFor[element]())
+		size(len(d.lists), reflect.TypeFor[list]())
+	for _, l := range d.lists {
+		for _, p := range l.pieces {
+			want += size(1, reflect.TypeFor[*piece]()) + size(1, reflect.TypeFor[piece]()) + size(cap(p.elements), reflect.TypeFor[element]())
+		}
+	}
 	for _, b := range d.blocks {
 		want += size(1, reflect.TypeFor[*block]()) + size(1, reflect.TypeFor[block]()) + size(cap(b.places)+cap(b.hashes), reflect.TypeFor[item]()) +
 			size(cap(b.members), reflect.TypeFor[member]()) + size(cap(b.parts), reflect.TypeFor[part]()) + size(cap(b.numbers), reflect.TypeFor[number]())
@@ -89,12 +94,12 @@ func TestADigestKnowsItsSize(t *testing.T) {
 	}
 }
 
-func digestOf(source []byte) *Digest { return NewDigest(source, "", nil) }
+func digestOf(source []byte) *Digest { return NewDigest(source, "") }
 
 func digesterOf(source []byte) *digester {
 	d := new(digester)
 	d.read(source, "")
-	d.cut(nil)
+	d.cut()
 	return d
 }
 
@@ -134,7 +139,7 @@ func TestEntriesOfOneNameMayStandInTwoBlocks(t *testing.T) {
 		}
 		d.items = append(d.items, item{key: key})
 	}
-	d.cut(nil)
+	d.cut()
 	for i := perBlock; i < 2*perBlock; i++ {
 		if n := d.numberOf(i); n == nil || n.whole != int64(i) || d.place(i) != boundary-3 {
 			t.Errorf("entry %d is found as %+v", i, n)

@@ -23,13 +23,16 @@ type digester struct {
 	members []member
 	parts   []part
 	numbers []number // of the members that are numbers, in the order of the members
-	order   order
-	cuts    []block // the blocks of this content
+	cuts    []block  // the blocks of this content
+	pieces  []piece  // of its lists
+	held    []*piece
 
 	// In the order of the document.
 	foundMembers []foundMember
 	foundParts   []foundPart
 	foundNumbers []number
+	foundLists   []foundList
+	elements     []element // of all these lists
 	sorter       sorter
 
 	identities []uint64 // of the entries of the lists that the digester is reading
@@ -46,12 +49,18 @@ type foundPart struct {
 	part
 }
 
+type foundList struct {
+	place    uint64
+	from, to int // where its elements are
+}
+
 var digesters = sync.Pool{New: func() any { return new(digester) }}
 
 // release puts the digester back for reuse.
 func (d *digester) release() {
 	clear(d.blocks) // others may own them
-	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.order.elements)+cap(d.identities) <= 2*maxIdle {
+	clear(d.held)
+	if cap(d.items)+cap(d.foundMembers)+cap(d.foundParts)+cap(d.elements)+cap(d.identities) <= 2*maxIdle {
 		digesters.Put(d)
 	}
 }
@@ -61,7 +70,7 @@ func (d *digester) read(source []byte, keys Keys) bool {
 	d.keys = keys
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
 	d.foundMembers, d.foundParts, d.foundNumbers = d.foundMembers[:0], d.foundParts[:0], d.foundNumbers[:0]
-	d.order.lists, d.order.elements, d.identities = d.order.lists[:0], d.order.elements[:0], d.identities[:0]
+	d.foundLists, d.elements, d.identities = d.foundLists[:0], d.elements[:0], d.identities[:0]
 	defer d.tree.Release()
 	if d.tree.ParseObject(source, tree.Limits{Values: maxValues}) != nil {
 		return false
@@ -72,7 +81,7 @@ func (d *digester) read(source []byte, keys Keys) bool {
 	}
 	d.sortMembers()
 	d.sortParts()
-	slices.SortFunc(d.order.lists, func(a, b list) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(d.foundLists, func(a, b foundList) int { return cmp.Compare(a.place, b.place) })
 	return true
 }
 
@@ -172,14 +181,14 @@ func (d *digester) value(v tree.Value, at spot, parent uint64, inList bool) {
 
 // entries adds the entries of the list at a spot.
 func (d *digester) entries(v tree.Value, at spot, inList bool) {
-	k, from := len(d.order.elements), len(d.identities)
+	k, from := len(d.elements), len(d.identities)
 	if !inList {
 		d.inOrder(v, at.place)
 	}
 	d.identify(v)
 	for e, i := v.First(), from; e.Exists(); e, i = e.Next(), i+1 {
 		if d.entry(e, at, d.identities[i], inList) {
-			d.order.elements[k] &^= weightOfElement
+			d.elements[k] &^= weightOfElement
 		}
 		k++
 	}
@@ -273,15 +282,15 @@ func isTuple(v tree.Value) bool {
 
 // inOrder adds the elements of a list in their order.
 func (d *digester) inOrder(v tree.Value, place uint64) {
-	from := len(d.order.elements)
+	from := len(d.elements)
 	for e := v.First(); e.Exists(); e = e.Next() {
 		weight := weightOf(e)
 		if e.Kind().IsContainer() {
 			weight = maxWeight
 		}
-		d.order.elements = append(d.order.elements, newElement(e.Hash(), weight, isDeep(e)))
+		d.elements = append(d.elements, newElement(e.Hash(), weight, isDeep(e)))
 	}
-	d.order.lists = append(d.order.lists, list{place, int32(from), int32(len(d.order.elements))}) //nolint:gosec // bounded by maxValues
+	d.foundLists = append(d.foundLists, foundList{place, from, len(d.elements)})
 }
 
 // identityOf returns a hash of the values that identify an entry of a list; 0: nothing identifies it. A member such as an id identifies the

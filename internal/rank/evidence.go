@@ -74,7 +74,7 @@ func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
 		case hasContent && isBeyond(c, values):
 			v.far, c.Digest = true, nil
 		case hasContent && (c.Digest == nil || c.Digest.keys != keys):
-			if c.Digest = NewDigest(c.Source, keys, nearest(cs[:i], newer)); c.Digest != nil {
+			if c.Digest = NewDigest(c.Source, keys, newer, newestOf(cs[:i])); c.Digest != nil {
 				v.work = c.Digest.size
 			}
 		case c.Digest != nil:
@@ -89,14 +89,14 @@ func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
 	return newest
 }
 
-// nearest returns the newest digest of these candidates or, if they have none, the newer one.
-func nearest(older []Candidate, newer *Digest) *Digest {
-	for i := len(older) - 1; i >= 0; i-- {
-		if d := older[i].Digest; d != nil {
+// newestOf returns the newest digest of these candidates; nil: they have none.
+func newestOf(cs []Candidate) *Digest {
+	for i := len(cs) - 1; i >= 0; i-- {
+		if d := cs[i].Digest; d != nil {
 			return d
 		}
 	}
-	return newer
+	return nil
 }
 
 // creation returns the index of the document's first revision; -1: it isn't among the candidates.

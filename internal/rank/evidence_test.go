@@ -131,7 +131,7 @@ func TestOldCandidatesOfLargeDocumentsAreCompared(t *testing.T) {
 	cs := make([]Candidate, 40)
 	for i := range cs {
 		cs[i] = spentAt(int64(i+1), document(i, "apples"))
-		cs[i].Digest = NewDigest(cs[i].Source, "", cs[max(0, i-1)].Digest)
+		cs[i].Digest = NewDigest(cs[i].Source, "", newestOf(cs[:i]))
 	}
 	cs[39].Spent = false
 	if got := Likeliest(cs, Sent{Body: []byte(document(3, "bread"))}); got.Best != 3 {
@@ -228,16 +228,21 @@ func TestWhatIsDroppedAtTheOtherEndCostsLittle(t *testing.T) {
 	}
 }
 
-func elements(hashes ...uint64) (list []element) {
-	for _, h := range hashes {
-		list = append(list, newElement(h, weightOfFlag, false))
+func elements(hashes ...uint64) *list {
+	l := &list{n: len(hashes)}
+	for from := 0; from < len(hashes); from += perPiece {
+		p := &piece{}
+		for _, h := range hashes[from:min(from+perPiece, len(hashes))] {
+			p.elements = append(p.elements, newElement(h, weightOfFlag, false))
+		}
+		l.pieces = append(l.pieces, p)
 	}
-	return list
+	return l
 }
 
 func TestSlides(t *testing.T) {
 	for name, c := range map[string]struct {
-		a, b []element
+		a, b *list
 		want bool
 	}{
 		"one is appended":                   {elements(1, 2, 3, 4), elements(1, 2, 3, 4, 5), false},
@@ -249,15 +254,17 @@ func TestSlides(t *testing.T) {
 		"the last has another in its place": {elements(1, 2, 3, 4), elements(1, 2, 3, 5), false},
 		"what is kept is in another order":  {elements(1, 2, 3, 4), elements(2, 4, 3, 5), false},
 		"too few are kept":                  {elements(1, 2, 3), elements(2, 3, 4), false},
-		"nothing":                           {nil, nil, false},
-		"all of it is new":                  {elements(1, 2, 3, 4), nil, false},
+		"nothing":                           {elements(), elements(), false},
+		"all of it is new":                  {elements(1, 2, 3, 4), elements(), false},
 	} {
 		if got := slides(c.a, c.b); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	same, other := make([]element, 1<<16), make([]element, 1<<16)
-	other[1], other[1<<15] = 1, 1 // whoever looks at half of it each time looks a thousand million times
+	many := make([]uint64, 1<<16)
+	same := elements(many...)
+	many[1], many[1<<15] = 1, 1
+	other := elements(many...) // whoever looks at half of it each time looks a thousand million times
 	if slides(same, other) {
 		t.Error("what is no sliding window is one")
 	}

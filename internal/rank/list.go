@@ -21,7 +21,7 @@ const (
 // findSliding finds the lists in which the client would have dropped entries at one end, and put others in at the other end.
 func (w *weighing) findSliding(theirs *Digest) {
 	w.sliding = w.sliding[:0]
-	a, b := theirs.order.lists, w.mine.order.lists
+	a, b := theirs.lists, w.mine.lists
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch from, to := &a[i], &b[j]; {
 		case from.place < to.place:
@@ -29,7 +29,7 @@ func (w *weighing) findSliding(theirs *Digest) {
 		case to.place < from.place:
 			j++
 		default:
-			if len(w.sliding) < maxTouches && !w.isFixed(to.place) && slides(theirs.order.elementsOf(from), w.mine.order.elementsOf(to)) {
+			if len(w.sliding) < maxTouches && !w.isFixed(to.place) && slides(from, to) {
 				w.sliding = append(w.sliding, to.place)
 			}
 			i, j = i+1, j+1
@@ -38,29 +38,40 @@ func (w *weighing) findSliding(theirs *Digest) {
 }
 
 // slides reports whether b is a with some entries dropped at one end, and others put in at the other end.
-func slides(a, b []element) bool {
-	if len(a) <= minKept || len(b) <= minKept || a[0] == b[0] && a[1] == b[1] {
+func slides(a, b *list) bool {
+	if a.n <= minKept || b.n <= minKept || a.at(0) == b.at(0) && a.at(1) == b.at(1) {
 		return false // the common case
 	}
 	tries := maxTries
-	for dropped := 1; len(a)-dropped >= minKept && tries > 0; dropped++ {
-		kept := len(a) - dropped
-		if kept >= len(b) {
+	for dropped := 1; a.n-dropped >= minKept && tries > 0; dropped++ {
+		kept := a.n - dropped
+		if kept >= b.n {
 			continue
 		}
-		added := len(b) - kept
-		if a[dropped] == b[0] {
-			if tries--; slices.Equal(a[dropped:], b[:kept]) {
+		added := b.n - kept
+		if a.at(dropped) == b.at(0) {
+			if tries--; a.has(dropped, b, 0, kept) {
 				return true
 			}
 		}
-		if a[0] == b[added] {
-			if tries--; slices.Equal(a[:kept], b[added:]) {
+		if a.at(0) == b.at(added) {
+			if tries--; a.has(0, b, added, kept) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// has reports whether the n elements from i on are those of o from k on.
+func (l *list) has(i int, o *list, k, n int) bool {
+	for range n {
+		if l.at(i) != o.at(k) {
+			return false
+		}
+		i, k = i+1, k+1
+	}
+	return true
 }
 
 // fixed is a list that has had the same length all the time.
@@ -88,14 +99,14 @@ const (
 // findFixed finds the lists whose elements clients change in place.
 func (w *weighing) findFixed(cs []Candidate) {
 	w.fixed, w.slots = w.fixed[:0], w.slots[:0]
-	for i := range w.mine.order.lists {
-		l := &w.mine.order.lists[i]
-		if n := int(l.to - l.from); n < 2 || n+len(w.slots) > maxFixed || !w.staysInPlace(cs, i) {
+	for i := range w.mine.lists {
+		l := &w.mine.lists[i]
+		if l.n < 2 || l.n+len(w.slots) > maxFixed || !w.staysInPlace(cs, i) {
 			continue
 		}
 		w.fixed = append(w.fixed, fixed{l.place, i, len(w.slots)})
-		for k, e := range w.mine.order.elementsOf(l) {
-			w.slots = append(w.slots, slot{none, e.weight()})
+		for k := range l.n {
+			w.slots = append(w.slots, slot{none, l.at(k).weight()})
 			w.weighSlot(cs, i, k)
 		}
 	}
@@ -103,14 +114,16 @@ func (w *weighing) findFixed(cs []Candidate) {
 
 // staysInPlace reports whether the elements of mine's i-th list are changed in place.
 func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
-	l := &w.mine.order.lists[i]
-	if w.mine.order.list(i, l.place) == nil {
+	l := &w.mine.lists[i]
+	if w.mine.list(i, l.place) == nil {
 		return false
 	}
-	if slices.ContainsFunc(w.mine.order.elementsOf(l), element.isDeep) {
-		return false // the contents of the elements say more than that an element has changed
+	for k := range l.n {
+		if l.at(k).isDeep() {
+			return false // the contents of the elements say more than that an element has changed
+		}
 	}
-	var last []element
+	var last *list
 	changed, moved := 0, 0
 	for k := range cs {
 		if cs[k].Digest == nil {
@@ -119,32 +132,31 @@ func (w *weighing) staysInPlace(cs []Candidate, i int) bool {
 			}
 			continue
 		}
-		their := cs[k].Digest.order.list(i, l.place)
-		if their == nil || their.to-their.from != l.to-l.from {
+		their := cs[k].Digest.list(i, l.place)
+		if their == nil || their.n != l.n {
 			return false
 		}
-		elements := cs[k].Digest.order.elementsOf(their)
 		if last != nil && !cs[k].View {
-			c, m := inPlace(last, elements)
+			c, m := inPlace(last, their)
 			changed, moved = changed+c, moved+m
 		}
-		last = elements
+		last = their
 	}
 	return moved*maxMoved <= changed
 }
 
 // inPlace counts the places at which b has another element than a, and those among them whose element of a is elsewhere in b. The lists
 // have the same length. If more than maxChanged places differ, all of them count as moved.
-func inPlace(a, b []element) (changed, moved int) {
-	for i := range a {
-		if a[i].hash() == b[i].hash() {
+func inPlace(a, b *list) (changed, moved int) {
+	for i := range a.n {
+		if a.at(i).hash() == b.at(i).hash() {
 			continue
 		}
 		if changed++; changed > maxChanged {
 			return changed, changed
 		}
-		for j := range b {
-			if b[j].hash() == a[i].hash() && a[j].hash() != b[j].hash() {
+		for j := range b.n {
+			if b.at(j).hash() == a.at(i).hash() && a.at(j).hash() != b.at(j).hash() {
 				moved++
 				break
 			}
@@ -162,8 +174,7 @@ func (w *weighing) weighSlot(cs []Candidate, i, k int) {
 	w.words.begin()
 	for c := range cs {
 		if !cs[c].View && cs[c].Digest != nil {
-			o := cs[c].Digest.order
-			w.words.add(o.elementsOf(o.list(i, w.mine.order.lists[i].place))[k].hash())
+			w.words.add(cs[c].Digest.list(i, w.mine.lists[i].place).at(k).hash())
 		}
 	}
 	if learnt, ok := w.words.weight(); ok {
@@ -180,12 +191,12 @@ func (w *weighing) isFixed(place uint64) bool {
 func (w *weighing) compareFixed(theirs *Digest) (n int) {
 	for i := range w.fixed {
 		f := &w.fixed[i]
-		mine := w.mine.order.elementsOf(&w.mine.order.lists[f.list])
-		for k, e := range theirs.order.elementsOf(theirs.order.list(f.list, f.place)) {
-			s := &w.slots[f.from+k]
+		mine, their := &w.mine.lists[f.list], theirs.list(f.list, f.place)
+		for k := range their.n {
+			s, e := &w.slots[f.from+k], their.at(k)
 			switch {
 			case s.weight == 0: // its changes count as changes of members
-			case e.hash() == mine[k].hash():
+			case e.hash() == mine.at(k).hash():
 				s.oldest = w.candidate
 			default:
 				n++

@@ -13,7 +13,7 @@ const (
 )
 
 // plain reports whether the client sent a part without lists and long texts. The content of those says more than whether they have changed.
-func (w *weighing) plain() bool { return w.part && len(w.mine.parts)+len(w.mine.order.lists) == 0 }
+func (w *weighing) plain() bool { return w.part && len(w.mine.parts)+len(w.mine.lists) == 0 }
 
 // judgeRestated adds up, for a plain part, the prices of the values that the candidates have already.
 func (w *weighing) judgeRestated() {

@@ -98,7 +98,7 @@ func (m *Memory) KeepDigests(e *Entry, made []Digested) {
 		bytes := d.Keep()
 		if size+bytes > m.maxBody {
 			d.Drop()
-			continue
+			break
 		}
 		b.digest, b.maker, b.paid = d, e.account, bytes
 		e.Document.digested = append(e.Document.digested, b)
