@@ -4,7 +4,8 @@
 // It promises nothing about the world outside of the file: its users find out whether an upstream answers, or whether a secret's
 // file can be read. A *Config is read-only once Load or Parse has returned it, and may be shared.
 //
-// The comments on the structs are the manual: effect, unit, default, danger. Keys are written as in the json tags.
+// The comments on the structs are the manual: effect, unit, danger. The manual has the values of Default beside them. Keys are written
+// as in the json tags.
 package config
 
 import (
@@ -20,50 +21,50 @@ import (
 
 // Config is a whole configuration file. Default gives the values of keys that a file leaves out.
 type Config struct {
-	// Version of the file's format. Only 1 exists. May be left out.
+	// Version is the version of the file's format. Only 1 exists. May be left out.
 	Version int `json:"version"`
 
-	// Listen is the address of the data port. Applications send their requests to it instead of to the engine. Default
-	// 127.0.0.1:9280: only this machine can reach it. `:9280` is every interface. Danger: optimist checks no
-	// credentials, it forwards them. Everybody who reaches this port can do what the engine allows.
+	// Listen is the address of the data port: applications send their requests to it instead of to the engine. The default
+	// can be reached from this machine only; `:9280` is every interface. Danger: optimist checks no credentials, it forwards
+	// them. Everybody who reaches this port can do what the engine allows.
 	Listen string `json:"listen" like:"host and port, as in 127.0.0.1:9280 or :9280"`
 
 	// ListenTLS is for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
 	// machines cross the network in clear text, and the log says so at start.
 	ListenTLS ServerTLS `json:"listen_tls"`
 
-	// Admin is the address of the admin listener: health, readiness, metrics, mode, the current configuration,
-	// profiles. Default 127.0.0.1:9281. Empty switches the listener off. Danger: everybody who may use it can switch
-	// guarding off. On a loopback address it asks for no credentials. On any other address optimist starts only with
-	// `admin_token_file` or `admin_tls.client_ca_file`.
+	// Admin is the address of the admin listener: health, readiness, metrics, mode, the current configuration, profiles.
+	// Empty switches the listener off. Danger: everybody who may use it can switch guarding off. On a loopback address it
+	// asks for no credentials. On any other address optimist starts only with `admin_token_file` or
+	// `admin_tls.client_ca_file`.
 	Admin string `json:"admin" like:"host and port, as in 127.0.0.1:9281; \"\" for no listener"`
 
-	// AdminTLS is for the admin listener. With a client_ca_file, clients with such a certificate need no token.
+	// AdminTLS is for the admin listener.
 	AdminTLS AdminTLS `json:"admin_tls"`
 
-	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization:
-	// Bearer …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles
-	// are served only with a token or a client's certificate. A changed file counts within a second. Default: no token.
+	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization: Bearer
+	// …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles are served
+	// only with a token or a client's certificate. A changed file counts within a second. Default: no token.
 	AdminTokenFile string `json:"admin_token_file"`
 
-	// Mode is how optimist handles writes: guard (default), observe (changes no byte, counts lost updates), off
-	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running
-	// optimist. A reload sets it again only if the file's value has changed.
+	// Mode is how optimist handles writes: `guard` (default), `observe` (changes no byte, counts lost updates), `off`
+	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running optimist.
+	// A reload sets it again only if the file's value has changed.
 	Mode Mode `json:"mode"`
 
 	// Upstream is the engine.
 	Upstream Upstream `json:"upstream"`
 
-	// Limits protect against clients that are slow, large or many.
+	// Limits are bounds for clients that are slow, large or many.
 	Limits Limits `json:"limits"`
 
 	// Sniffing is the answer to clients that ask for the engine's addresses.
 	Sniffing Sniffing `json:"sniffing"`
 
-	// Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
+	// Sessions are how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 	Sessions Sessions `json:"sessions"`
 
-	// Identity tells tenants and users apart: they share no knowledge of optimist, and no write.
+	// Identity is how optimist tells tenants and users apart.
 	Identity Identity `json:"identity"`
 
 	// Learning is what `optimist hot` tells of conflicts.
@@ -72,7 +73,7 @@ type Config struct {
 	// Locks are the paths under `_lock`.
 	Locks Locks `json:"locks"`
 
-	// DeadLetters are the writes that couldn't be placed.
+	// DeadLetters are where optimist keeps writes that can't be placed.
 	DeadLetters DeadLetters `json:"dead_letters"`
 
 	// Idempotency is how requests with the header Idempotency-Key are carried out once.
@@ -87,16 +88,15 @@ type Config struct {
 	// Log is the output on standard error.
 	Log Log `json:"log"`
 
-	// Rules say which writes are guarded, and how their changes merge. The first rule that matches takes the request.
-	// If none matches, the request is forwarded as it is. A file without rules has one, named default, with the
-	// defaults of every key. Your own rules replace it. To keep it for all other requests, end the list with
-	// `- name: rest`. A reload takes all rules away at once only if the file says `rules: []`.
+	// Rules are which writes are guarded, and how their changes merge. The first rule that matches takes the request. If
+	// none matches, the request is forwarded as it is. A file without rules has one, named default, with the defaults of
+	// every key. Your own rules replace it: to keep it for all other requests, end the list with `- name: rest`.
 	Rules []Rule `json:"rules"`
 
-	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`),
-	// relative to this file. Each of them has `rules:` and nothing else, and each of its rules names its indices.
-	// They come after the rules of this file, in the order of the files' names. Rules at the end of this file that
-	// name neither index nor header nor user stay the last. If two files claim the same index, that is an error.
+	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`), relative
+	// to this file. Each has `rules:` and nothing else, and each of its rules names its indices. Two files can't claim the
+	// same index. They come after the rules of this file, but before those at its end that name neither index nor header nor
+	// user.
 	RuleFiles []string `json:"rule_files"`
 
 	file     string            // what was read, as named by the caller; empty if nothing was
@@ -123,50 +123,45 @@ type spot struct {
 
 // Upstream is the engine: its nodes, and how optimist reaches them.
 type Upstream struct {
-	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user, and not the data port of
-	// this optimist. No default: `serve` doesn't start without one. Several nodes are for availability: if a node fails, optimist leaves it
-	// out until it answers again.
+	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user, and not
+	// the data port of this optimist. `serve` doesn't start without one. If a node of several fails, optimist leaves it out
+	// until it answers again.
 	URLs []string `json:"urls"`
 
 	// TLS is for https nodes.
 	TLS TLS `json:"tls"`
 
-	// Auth holds optimist's own credentials. optimist uses them for its own requests to the engine: whether nodes are
-	// alive, and what indices are. Requests of clients, and the reads of a merge, go out with the clients'
-	// credentials, never with these.
+	// Auth is the credentials of optimist itself, for its own questions: whether nodes are alive, and what indices are.
+	// Requests of clients, and the reads of a merge, go out with the clients' credentials, never with these.
 	Auth Auth `json:"auth"`
 
-	// ConnectTimeout is how long a connection to a node may take, name resolution and TLS included. Default 2s.
-	// Answers have no limit, because some of the engine's requests are silent for hours.
+	// ConnectTimeout is how long a connection to a node may take, name resolution and TLS included. Answers have no limit,
+	// because some of the engine's requests are silent for hours.
 	ConnectTimeout unit.Duration `json:"connect_timeout" min:"1nanos"`
 
-	// IdleTimeout is how long optimist keeps an unused connection to a node. Default 50s. Keep it below the limits of
-	// firewalls between here and the engine. Otherwise writes are lost on connections that a firewall has just
-	// closed.
+	// IdleTimeout is how long optimist keeps an unused connection to a node. Keep it below the limits of firewalls between
+	// here and the engine: otherwise writes are lost on connections that a firewall has just closed.
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 
-	// MaxConnections is how many connections to one node may be open at once. Further requests wait for one. Default
-	// 512.
+	// MaxConnections is how many connections to one node may be open at once. Further requests wait for one.
 	MaxConnections int `json:"max_connections" min:"1"`
 
-	// AcquireTimeout is how long a request may wait for one of them. Then it gets a 503. Default 5s.
+	// AcquireTimeout is how long a request may wait for one of them. Then it gets a 503.
 	AcquireTimeout unit.Duration `json:"acquire_timeout" min:"1nanos"`
 
-	// AdaptiveLimit bounds how many guarded writes are out to the engine at once, and finds the bound by itself: the answers
-	// take longer, or the engine rejects writes with 429, when there are too many. The others wait in line, foreground first,
-	// for `acquire_timeout` at most. Then they get a 429 with Retry-After, and nothing of them was sent. No client gets all
-	// places. Writes that ask the engine to wait (`wait_for_active_shards`, `refresh=wait_for`), searches and everything else
-	// that is forwarded never wait, and aren't counted. Default false.
+	// AdaptiveLimit is whether optimist bounds how many guarded writes are out to the engine at once. It finds the bound by
+	// itself, from slow answers and 429s. The other writes wait in line, foreground first, for `acquire_timeout` at most,
+	// and then get a 429 with Retry-After; nothing of them was sent. No client gets all places. Writes that ask the engine
+	// to wait (`wait_for_active_shards`, `refresh=wait_for`), and what is only forwarded, never wait and aren't counted.
 	AdaptiveLimit bool `json:"adaptive_limit"`
 
-	// HealthInterval is the time between two health checks (`GET /`) of each node. Default 10s. Any answer below 500
-	// means that the node is alive. 0 switches the check off: optimist then judges a node by the requests that it
-	// sends to it.
+	// HealthInterval is the time between two health checks (`GET /`) of each node. Any answer below 500 means that the node
+	// is alive. 0 switches the check off: optimist then judges a node by the requests that it sends to it.
 	HealthInterval unit.Duration `json:"health_interval"`
 }
 
-// TLS is how optimist trusts https nodes, and which certificate it shows them. File names are relative to the file
-// that names them. Files that change take effect within a second, for new connections.
+// TLS is how optimist trusts https nodes, and which certificate it shows them. Files that change take effect within a second,
+// for new connections.
 type TLS struct {
 	// CAFile is a PEM file of the authorities that may have signed the nodes' certificates. Default: the system's.
 	CAFile string `json:"ca_file"`
@@ -180,29 +175,28 @@ type TLS struct {
 	// ServerName is the name that the nodes' certificates must have, if it isn't the URL's host.
 	ServerName string `json:"server_name"`
 
-	// Verify is full (default: signature and name) or none. Danger: with none, anybody between optimist and the
-	// engine can read and change everything, passwords included.
+	// Verify is `full` (default: signature and name) or `none`. Danger: with `none`, anybody between optimist and the engine
+	// can read and change everything, passwords included.
 	Verify Verify `json:"verify"`
 }
 
-// ServerTLS is the TLS of the data port: version 1.2 or later, and HTTP/1.1. File names are relative to the
-// file that names them. Changed files count within a second, for new connections. While they can't be used, the old ones count,
-// and the log says so.
+// ServerTLS is TLS of version 1.2 or later, for HTTP/1.1. Changed files count within a second, for new connections. While they can't
+// be used, the old ones count, and the log says so.
 type ServerTLS struct {
-	// CertFile is the port's certificate, PEM, followed by those between it and its authority. It needs KeyFile. Default:
-	// no TLS.
+	// CertFile is the port's certificate, PEM, followed by those between it and its authority. It needs KeyFile. Default: no
+	// TLS.
 	CertFile string `json:"cert_file"`
 
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the port
-	// lets in only clients with such a certificate, and the certificate's names are a part of the client's identity: two
-	// names never share a session. The engine doesn't see the certificate. Default: clients need none.
+	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the port lets in
+	// only clients with such a certificate. The certificate's names are a part of the client's identity: two names never
+	// share a session. The engine doesn't see the certificate. Default: clients need none.
 	ClientCAFile string `json:"client_ca_file"`
 }
 
-// AdminTLS is the TLS of the admin listener. Versions, file names and changed files are as in `listen_tls`.
+// AdminTLS is as `listen_tls`: versions, file names and changed files.
 type AdminTLS struct {
 	// CertFile is the listener's certificate, PEM, followed by those between it and its authority. It needs KeyFile.
 	// Default: no TLS.
@@ -212,14 +206,13 @@ type AdminTLS struct {
 	KeyFile string `json:"key_file"`
 
 	// ClientCAFile is a PEM file of the authorities that may have signed operators' certificates. An operator with such a
-	// certificate needs no token. Without `admin_token_file`, every request needs such a certificate, except those for health
-	// and readiness. Default: no certificate opens the listener.
+	// certificate needs no token. Without `admin_token_file`, every request needs such a certificate, except those for
+	// health and readiness.
 	ClientCAFile string `json:"client_ca_file"`
 }
 
-// Auth names the file with optimist's own credentials. Give at most one of the three. The file holds only the secret;
-// optimist ignores a newline at its end. Secrets are never in the configuration, in flags or in variables, and never
-// in the log.
+// Auth is the file with optimist's own credentials. Give at most one of the three. The file holds only the secret; optimist
+// ignores a newline at its end. Secrets are never in the configuration, in flags or in variables, and never in the log.
 type Auth struct {
 	// APIKeyFile holds an API key: the `encoded` of the engine's answer, or `id:api_key`.
 	APIKeyFile string `json:"api_key_file"`
@@ -231,107 +224,99 @@ type Auth struct {
 	BearerFile string `json:"bearer_file"`
 }
 
-// Limits protect against clients that are slow, large or many.
+// Limits are bounds for clients that are slow, large or many.
 type Limits struct {
-	// MaxConnections is how many clients may be connected at once. A further client gets a 503 and is disconnected.
-	// Default 10000. Each client needs a file descriptor, and a second one to the engine while it has a request under
-	// way.
+	// MaxConnections is how many clients may be connected at once. A further client gets a 503 and is disconnected. Each
+	// client needs a file descriptor, and a second one to the engine while it has a request under way.
 	MaxConnections int `json:"max_connections" min:"1"`
 
-	// MaxHeader is how large the line and the headers of a request may be together. A larger head gets a 431. Default
-	// 64KiB, four times the engine's own default.
+	// MaxHeader is how large the line and the headers of a request may be together. A larger head gets a 431.
 	MaxHeader unit.Size `json:"max_header" min:"4KiB" max:"16MiB"`
 
-	// MaxGuardedBody is how large the body of a single-document write may be, so that optimist guards the write. A
-	// larger body is forwarded as a stream, and the outcome says so (reason=too_large); of a larger _bulk each item is
-	// guarded that isn't larger itself. A PATCH, or a rule's transform, adds at most as much to a document. Default
-	// 16MiB. Each write under way may take this much memory a few times; memory says how much all of them may take.
+	// MaxGuardedBody is how large the body of a write may be, so that optimist guards it. A larger body is forwarded as a
+	// stream (reason=too_large); of a larger `_bulk` each item is guarded that isn't larger itself. A PATCH, or a rule's
+	// transform, adds at most as much to a document. Each write under way may take this much memory a few times.
 	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
 
-	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take
-	// together. A write that finds no memory gets a 503 overloaded with Retry-After, and a read passes without being
-	// remembered. A bulk needs some, also if no rule takes any of its items, once any rule guards writes. Other requests that
-	// are only forwarded need none, unless their head takes more than 4KiB (its text, and 48 bytes for each field). One client
-	// gets at most half, and the less the more others hold. Default 0: an eighth of the memory that the machine or the
-	// container has, at least eight times max_guarded_body, at most 4GiB.
+	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take together.
+	// A write that finds none gets a 503 `overloaded` with Retry-After, and a read passes without being remembered. What is
+	// only forwarded needs none, but for bulks, once any rule guards writes, and heads over 4KiB. One client gets at most
+	// half, and the less the more others hold. 0 is an eighth of the memory that the machine or the container has, at least
+	// eight times `max_guarded_body`, at most 4GiB.
 	Memory unit.Size `json:"memory"`
 
-	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it
-	// gets a 408. Default 10s.
+	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it gets a
+	// 408.
 	HeaderTimeout unit.Duration `json:"header_timeout" min:"1nanos"`
 
-	// BodyTimeout is how long a client may make no progress while it sends a body; MinRate says what progress is.
-	// Default 30s. A slow but steady upload has no limit.
+	// BodyTimeout is how long a client may make no progress (MinRate) while it sends a body. A slow but steady upload has no
+	// limit.
 	BodyTimeout unit.Duration `json:"body_timeout" min:"1nanos"`
 
-	// WriteTimeout is how long a client may make no progress while it reads its answer; MinRate says what progress
-	// is. Default 30s.
+	// WriteTimeout is how long a client may make no progress (MinRate) while it reads its answer.
 	WriteTimeout unit.Duration `json:"write_timeout" min:"1nanos"`
 
 	// MinRate is how many bytes of a body or an answer must move in a second, averaged over one timeout, to count as
-	// progress. Default 240B. 0: one byte is progress.
+	// progress. 0: one byte is progress.
 	MinRate unit.Size `json:"min_rate"`
 
-	// IdleTimeout is how long a connection may wait for its next request. Default 2m. Keep it above the idle time of
-	// clients' pools and of load balancers in front. Otherwise they send requests on connections that optimist is
-	// just closing.
+	// IdleTimeout is how long a connection may wait for its next request. Keep it above the idle time of clients' pools and
+	// of load balancers in front: otherwise they send requests on connections that optimist is just closing.
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 }
 
 // Sniffing is the answer to clients that ask for the engine's addresses (`_nodes/http`). Danger: a client that gets the
 // engine's own addresses sends its requests there from then on, and its writes are not guarded.
 type Sniffing struct {
-	// Answer is rewrite (default: publish_address becomes optimist's address) or pass (the engine's answer as it is).
+	// Answer is `rewrite` (default: `publish_address` becomes optimist's address) or `pass` (the engine's answer as it is).
 	Answer SniffAnswer `json:"answer"`
 
 	// Advertise is the host:port in the answer. Default: the one that the client itself used, from its Host header.
 	Advertise string `json:"advertise" like:"host and port, as in search.example:9280"`
 }
 
-// Sessions says how optimist knows which reads and writes belong to one client, and how long it remembers reads.
+// Sessions are how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 type Sessions struct {
-	// Header names the request headers by which a client names its session: one thread of work, which reads, changes
-	// and writes. Default [Optimist-Session, traceparent]. A single name stands for a list of one. The first header in
-	// the list that a request has counts. With it, bases are exact; without it, optimist guesses. You can use
-	// `X-Opaque-Id` if your clients keep it for a whole thread of work. Many clients send a new one with every
-	// request: then no read is ever the base of a write. `traceparent` counts by its trace id, names no session, and
-	// comes after all names, wherever it stands: reads and writes of one trace belong together (docs/sessions.md, Traces).
-	// A header that names users or tenants, too (identity), still tells them apart, whichever header names the session.
+	// Header is the request headers by which a client names its session: one thread of work, which reads, changes and
+	// writes. The first one in the list that a request has counts. With it, bases are exact; without it, optimist guesses. A
+	// header that changes with every request, as `X-Opaque-Id` often does, is no session: no read would ever be the base of
+	// a write. `traceparent` names no session, and comes after all names: reads and writes of one trace belong together
+	// (docs/sessions.md, Traces).
 	Header Headers `json:"header"`
 
-	// Infer is the session of a client without the header: credentials_and_address (default), credentials (for clients
-	// whose address changes), or none (a base only by header or If-Match). A client whose token is renewed is a new
-	// session from then on. Danger: with credentials, all processes with one API key are one session.
+	// Infer is the session of a client without the header: `credentials_and_address` (default), `credentials` (for clients
+	// whose address changes), or `none` (a base only by header or If-Match). A client whose token is renewed is a new
+	// session from then on. Danger: with `credentials`, all processes with one API key are one session.
 	Infer Infer `json:"infer"`
 
-	// MaxAge is how long a read can be the base of a write. Default 5m. A later write follows the rule's base.lost.
+	// MaxAge is how long a read can be the base of a write. A later write follows the rule's `base.lost`.
 	MaxAge unit.Duration `json:"max_age" min:"1nanos"`
 
-	// Memory limits the remembered reads, documents included. Default 256MiB. If it is full, the client that holds most
-	// loses its oldest entry: watch optimist_session_evictions_total.
+	// Memory is the bound of the remembered reads, documents included. If it is full, the client that holds most loses its
+	// oldest entry: watch optimist_session_evictions_total.
 	Memory unit.Size `json:"memory" min:"1MiB"`
 
-	// File is where optimist notes the numbers of the revisions that clients have read and written, 4 MiB, without
-	// documents and names. It outlives `kill -9`, but not a power cut. After a start, it guards writes of documents
-	// that were read before (docs/sessions.md, After a start). Default: `sessions` in the folder that the variable
-	// STATE_DIRECTORY names, as systemd sets it for StateDirectory; without the variable there is none. Each process
-	// needs a file of its own, and its folder must be there.
+	// File is where optimist notes the numbers of the revisions that clients have read and written, 4 MiB, without documents
+	// and names. It outlives `kill -9`, but not a power cut. After a start, it guards writes of documents that were read
+	// before (docs/sessions.md, After a start). Each process needs a file of its own, in a folder that exists. Default:
+	// `sessions` in the folder that the variable STATE_DIRECTORY names (systemd sets it); without the variable there is
+	// none.
 	File string `json:"file"`
 
-	// TrustedProxies are addresses or networks (10.0.0.0/8). optimist believes the X-Forwarded-For of requests from
-	// them, if the client's address is part of the session. Default none. Danger: if clients can use such an address
-	// themselves, they can take each other's sessions, as far as they have each other's credentials.
+	// TrustedProxies are addresses or networks (10.0.0.0/8) whose X-Forwarded-For optimist believes, if the client's address
+	// is part of the session. Danger: if clients can use such an address themselves, they can take each other's sessions, as
+	// far as they have each other's credentials.
 	TrustedProxies []Prefix `json:"trusted_proxies"`
 }
 
-// Identity tells tenants and users apart. Some headers and query parameters name the user, the tenant, the organisation
-// or the cluster of a request. Clients that differ in one of them share no knowledge of optimist, and no write.
-// optimist knows the usual names (docs/deploying.md, Tenants). The lists here add to them. A star stands for any
-// characters. A name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
+// Identity is how optimist tells tenants and users apart. Some headers and query parameters name the user, the tenant, the
+// organisation or the cluster of a request. Clients that differ in one of them share no knowledge of optimist, and no write.
+// optimist knows the usual names (docs/deploying.md, Tenants). The lists here add to them. A star stands for any characters.
+// A name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
 type Identity struct {
 	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway between optimist and the
-	// engine chooses the cluster by a header that isn't known here, clients get each other's bases. The log names a
-	// header that looks like one. Don't list an id of requests: every request would come from another client.
+	// engine chooses the cluster by a header that isn't known here, clients get each other's bases. The log names a header
+	// that looks like one. Don't list an id of requests: every request would come from another client.
 	Fields []string `json:"fields"`
 
 	// Parameters are further names of query parameters.
@@ -340,7 +325,7 @@ type Identity struct {
 
 // Learning is what `optimist hot` tells of conflicts.
 type Learning struct {
-	// Clients is hashed (default: a number stands for each client, and changes with every start) or shown (a client's
+	// Clients is `hashed` (default: a number stands for each client, and changes with every start) or `shown` (a client's
 	// session name or address, and a digest of its credentials).
 	Clients ShowClients `json:"clients"`
 }
@@ -348,21 +333,21 @@ type Learning struct {
 // Drain is how `serve` stops on SIGTERM. Readiness ends first, then the listener closes, and requests under way are
 // finished. A second signal ends the process at once.
 type Drain struct {
-	// Delay is the time between the end of readiness and the close of the listener, so that load balancers notice.
-	// Default 1s. An interrupt from the keyboard skips it.
+	// Delay is the time between the end of readiness and the close of the listener, so that load balancers notice. An
+	// interrupt from the keyboard skips it.
 	Delay unit.Duration `json:"delay"`
 
-	// Timeout is how long requests under way may take. Then they are cut. Default 0: no limit, because some of the
-	// engine's requests take hours, and the sender of the signal has a limit of its own.
+	// Timeout is how long requests under way may take. Then they are cut. 0: no limit, because some of the engine's requests
+	// take hours, and the sender of the signal has a limit of its own.
 	Timeout unit.Duration `json:"timeout"`
 }
 
 // Log is the output on standard error.
 type Log struct {
-	// Format is text (default) or json.
+	// Format is `text` (default) or `json`.
 	Format LogFormat `json:"format"`
 
-	// Level is debug, info (default), warn or error. With debug there is a line for each request: method, path,
+	// Level is `debug`, `info` (default), `warn` or `error`. With `debug` there is a line for each request: method, path,
 	// status, outcome. No level logs bodies, credentials or query strings.
 	Level LogLevel `json:"level"`
 }

@@ -6,35 +6,34 @@ import (
 	"optimist/internal/unit"
 )
 
-// DeadLetters say where optimist keeps writes that can't be placed, of rules with `on_exhausted: dead_letter`, and
-// changes that can't be undone. Without such a rule, and such a change, optimist keeps and creates nothing.
+// DeadLetters are the writes that can't be placed, of rules with `on_exhausted: dead_letter`, and changes that can't be
+// undone. Without such a rule, and such a change, optimist keeps and creates nothing.
 type DeadLetters struct {
-	// Sink is engine (default: an index of the engine), kafka (a topic) or file (the folder alone).
+	// Sink is `engine` (default: an index of the engine), `kafka` (a topic) or `file` (the folder alone).
 	Sink Sink `json:"sink"`
 
-	// Index is where the engine keeps them. optimist creates it with the first dead letter. Default
-	// optimist-dead-letters. optimist's own credentials (upstream.auth) need the rights to create, read and write it.
-	// Danger: dead letters hold documents. Everybody who may read this index can read them.
+	// Index is where the engine keeps them. optimist creates it with the first dead letter. optimist's own credentials
+	// (`upstream.auth`) need the rights to create, read and write it. Danger: dead letters hold documents. Everybody who may
+	// read this index can read them.
 	Index string `json:"index"`
 
-	// Kafka is the topic, for sink: kafka.
+	// Kafka is the topic, for `sink: kafka`.
 	Kafka Kafka `json:"kafka"`
 
-	// Folder is where dead letters are while the sink can't take them; optimist moves them there when it can, also
-	// after a restart. Each is a file. It is on the disk before the client gets the answer. Default: `dead-letters` in
-	// the folder that the variable STATE_DIRECTORY names; without the variable there is none, and a write gets its
-	// error while the sink is away. sink: file needs it. Each process needs a folder of its own. optimist
-	// creates it when a rule first asks for dead letters.
+	// Folder is where dead letters are while the sink can't take them; optimist moves them there later. `sink: file` needs
+	// it. Each letter is a file, and on the disk before the client gets the answer. Each process needs a folder of its own.
+	// Default: `dead-letters` in the folder that the variable STATE_DIRECTORY names; without the variable there is none, and
+	// a write gets its error while the sink is away.
 	Folder string `json:"folder"`
 
-	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors. Default 1GiB.
+	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors.
 	MaxFolder unit.Size `json:"max_folder" min:"1MiB"`
 
-	// MaxLetter is how large one dead letter may be: the request, and the document that its client had seen. optimist
-	// doesn't keep a larger one, and the client gets the error. Default 512KiB. Most brokers take records of 1 MiB.
+	// MaxLetter is how large one dead letter may be: the request, and the document that its client had seen. For a larger
+	// one the client gets the error. Most brokers take records of 1 MiB.
 	MaxLetter unit.Size `json:"max_letter" min:"1KiB" max:"64MiB"`
 
-	// Timeout is how long the sink may take for one. Then the folder takes it. Default 5s.
+	// Timeout is how long the sink may take for one. Then the folder takes it.
 	Timeout unit.Duration `json:"timeout" min:"1nanos"`
 }
 
@@ -43,15 +42,15 @@ type Kafka struct {
 	// Brokers are some of the cluster's: host:port.
 	Brokers []string `json:"brokers"`
 
-	// Topic is the topic. Default optimist-dead-letters. optimist creates it if it isn't there, with one partition, and with
-	// no end of the time that records are kept. Danger: a topic with `cleanup.policy: compact` can't be used, because a dead
-	// letter's last record isn't always the one that counts.
+	// Topic is the topic's name. optimist creates it if it isn't there, with one partition, and with no end of the time that
+	// records are kept. Danger: a topic with `cleanup.policy: compact` can't be used, because a dead letter's last record
+	// isn't always the one that counts.
 	Topic string `json:"topic"`
 
-	// Replicas is in how many brokers a topic is that optimist creates. Default 0: the brokers' own default.
+	// Replicas is in how many brokers a topic is that optimist creates. 0: the brokers' own default.
 	Replicas int `json:"replicas" min:"0" max:"32"`
 
-	// Security is none (default), tls, or a way to log in: sasl_plain, sasl_scram_256 or sasl_scram_512, each over TLS.
+	// Security is `none` (default), `tls`, or a way to log in over TLS: `sasl_plain`, `sasl_scram_256` or `sasl_scram_512`.
 	Security KafkaSecurity `json:"security"`
 
 	// CAFile is a PEM file of the authorities that may have signed the brokers' certificates. Default: the system's.

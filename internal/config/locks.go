@@ -8,58 +8,54 @@ import (
 	"optimist/internal/unit"
 )
 
-// Locks are the paths under `_lock`: global, document and tree locks with leases, queues and tokens. They work in
-// every mode, because only clients that ask for a lock get one.
+// Locks are global, document and tree locks with leases, queues and tokens. They work in every mode, because only clients
+// that ask for a lock get one.
 type Locks struct {
-	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. Default /_lock.
-	// It must begin with `/_`, so that no index has its name. Empty switches locks off: requests for them go to the
-	// engine.
+	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. It must begin with `/_`,
+	// so that no index has its name. Empty switches locks off: requests for them go to the engine.
 	Path string `json:"path"`
 
-	// Store keeps the locks: engine (default), zookeeper or memcached. The last two have no trees and no list of locks:
-	// requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
+	// Store is what keeps the locks: `engine` (default), `zookeeper` or `memcached`. The last two have no trees and no list
+	// of locks: requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
 	Store LockStore `json:"store"`
 
-	// ZooKeeper is where ZooKeeper is, for store: zookeeper.
+	// ZooKeeper is the ensemble, for `store: zookeeper`.
 	ZooKeeper ZooKeeper `json:"zookeeper"`
 
-	// Memcached is where memcached is, for store: memcached.
+	// Memcached is the servers, for `store: memcached`.
 	Memcached Memcached `json:"memcached"`
 
-	// Index is where the documents of the locks are. optimist creates it with the first lock. Default optimist-locks.
-	// optimist's own credentials (upstream.auth) need the rights to create, read and write it. Danger: if you delete
-	// it, optimist forgets all holders, and tokens may start again from lower ones.
+	// Index is where the documents of the locks are. optimist creates it with the first lock. optimist's own credentials
+	// (`upstream.auth`) need the rights to create, read and write it. Danger: if you delete it, optimist forgets all
+	// holders, and tokens may start again from lower ones.
 	Index string `json:"index"`
 
-	// Scripts is auto (default: optimist finds out with the first lock), always or never. With scripts, the engine's
-	// clock judges leases. Without scripts, a lease has ended when a proxy has seen it unchanged for its ttl; so it
-	// can take twice the ttl until a dead holder's lock is free. The first proxy on an index decides for all, and
-	// writes this into the index.
+	// Scripts is `auto` (default: optimist finds out with the first lock), `always` or `never`. With scripts, the engine's
+	// clock judges leases. Without, a lease has ended when a proxy has seen it unchanged for its ttl; so a dead holder's
+	// lock may be free after twice the ttl only. The first proxy on an index decides for all.
 	Scripts Scripts `json:"scripts"`
 
-	// TTL is how long a lease is, if the request doesn't say. Default 30s.
+	// TTL is how long a lease is, if the request doesn't say.
 	TTL unit.Duration `json:"ttl" min:"1nanos"`
 
-	// MaxTTL is how long a lease may be at most. Default 24h. A dead holder's lock is free after its lease, not
-	// before.
+	// MaxTTL is how long a lease may be at most. A dead holder's lock is free after its lease, not before.
 	MaxTTL unit.Duration `json:"max_ttl" min:"1nanos"`
 
-	// Wait is how long a request waits for a lock that another owner has, if the request doesn't say.
+	// Wait is how long requests wait for a lock.
 	Wait Wait `json:"wait"`
 
-	// Overtake is how many requests of the foreground may overtake one of the background that waits. Default 16. With
-	// 1 the two classes take turns.
+	// Overtake is how many requests of the foreground may overtake one of the background that waits. With 1 the two classes
+	// take turns.
 	Overtake int `json:"overtake" min:"1"`
 
-	// Chain is how many waiting clients optimist may promise the same lock ahead. The lock then goes from client to
-	// client without waiting for the engine. Default 15, the most. 0 switches it off. optimist promises only locks
-	// that nobody keeps for long, only if scripts judge leases, and no trees. Danger: if optimist is killed, its
-	// promises keep other clients waiting for up to `ttl`.
+	// Chain is how many waiting clients optimist may promise the same lock ahead. The lock then goes from client to client
+	// without waiting for the engine. 0 switches it off. optimist promises only locks that nobody keeps for long, only if
+	// scripts judge leases, and no trees. Danger: if optimist is killed, its promises keep others waiting for up to `ttl`.
 	Chain int `json:"chain" min:"0" max:"15"`
 
-	// TreeSize is how many leases one tree may hold at once. One more gets a 429. Default 20000. All of them are in
-	// one document, which is written whole with every change. So they may also take no more than 512 bytes each on
-	// average, and one owner, or one client's address, gets at most seven times what is free.
+	// TreeSize is how many leases one tree may hold at once. One more gets a 429. All of them are in one document, which is
+	// written whole with every change: they may take no more than 512 bytes each on average, and one owner, or one client's
+	// address, gets at most seven times what is free.
 	TreeSize int `json:"tree_size" min:"1"`
 
 	// Compat makes the documents of one index locks, by the requests of Elasticsearch: The Definitive Guide.
@@ -69,60 +65,60 @@ type Locks struct {
 // Compat is an index whose documents are locks, as in the Definitive Guide's chapter on concurrency. Its creates,
 // scripted updates and deletes work as printed, and the locks have leases.
 type Compat struct {
-	// Index is the name of this index in requests. Aliases go to the engine. Default empty: there is none. Requests
-	// to this index that the book doesn't have are refused.
+	// Index is the name of this index in requests. Empty: there is none. Aliases go to the engine. Requests to this index
+	// that the book doesn't have are refused.
 	Index string `json:"index"`
 
-	// Type is the mapping type of locks in the path, as in `/fs/lock/1`. Default lock. Requests without a type are
-	// for locks, too. Those with another type go to the engine.
+	// Type is the mapping type of locks in the path, as in `/fs/lock/1`. Requests without a type are for locks, too. Those
+	// with another type go to the engine.
 	Type string `json:"type"`
 
-	// TTL is how long a lock lasts if nobody deletes it. Default 1m.
+	// TTL is how long a lock lasts if nobody deletes it.
 	TTL unit.Duration `json:"ttl" min:"1nanos"`
 }
 
-// Wait is how long requests wait for a lock, by their class.
+// Wait is how long a request waits for a lock that another owner has, if it doesn't say.
 type Wait struct {
-	// Foreground is for requests without a priority, or with `priority: foreground`. Default 2s. 0: they don't wait.
+	// Foreground is for requests without a priority, or with `priority: foreground`. 0: they don't wait.
 	Foreground unit.Duration `json:"foreground"`
 
-	// Background is for requests with `priority: background`. Default 2s.
+	// Background is for requests with `priority: background`.
 	Background unit.Duration `json:"background"`
 
-	// Max is how long a request may ask to wait. Default 1h.
+	// Max is how long a request may ask to wait.
 	Max unit.Duration `json:"max"`
 }
 
-// ZooKeeper is one ensemble. optimist logs in nowhere: whoever reaches ZooKeeper can see the locks, and remove them.
+// ZooKeeper is one ensemble. optimist logs in nowhere: whoever reaches the ensemble can see the locks, and remove them.
 type ZooKeeper struct {
 	// Servers are its addresses: host:port.
 	Servers []string `json:"servers"`
 
-	// Root is the node below which the locks are. optimist makes it. Default /optimist. All proxies need the same one.
+	// Root is the node below which the locks are. optimist makes it. All proxies need the same one.
 	Root string `json:"root"`
 
-	// SessionTimeout is how long ZooKeeper waits for a proxy that it doesn't hear of, until the proxy's locks are free.
-	// Default 5s. No lease is promised for longer: the answer to a request for a longer one says how long it is. The
-	// ensemble has bounds of its own (minSessionTimeout, maxSessionTimeout).
+	// SessionTimeout is how long the ensemble waits for a proxy that it doesn't hear of, until the proxy's locks are free.
+	// No lease is promised for longer: the answer to a request for a longer one says how long it is. The ensemble has bounds
+	// of its own (minSessionTimeout, maxSessionTimeout).
 	SessionTimeout unit.Duration `json:"session_timeout" min:"100ms" max:"1h"`
 
-	// ConnectionRetries is how often optimist tries again if there is no connection. Default 5. Then the request for the
-	// lock gets a 503.
+	// ConnectionRetries is how often optimist tries again if there is no connection. Then the request for the lock gets a
+	// 503.
 	ConnectionRetries int `json:"connection_retries" min:"0" max:"1000"`
 
-	// ConnectionDelay is the time between two of these tries. Default 1s.
+	// ConnectionDelay is the time between two of these tries.
 	ConnectionDelay unit.Duration `json:"connection_delay" min:"1ms"`
 
-	// Prefixes begin the names of the nodes of the two classes.
+	// Prefixes are how the names of the two classes' nodes begin.
 	Prefixes Prefixes `json:"prefixes"`
 }
 
 // Prefixes are one for each class. The foreground's has to come before the background's in the alphabet.
 type Prefixes struct {
-	// Foreground is for requests without a priority, or with `priority: foreground`. Default A.
+	// Foreground is for requests without a priority, or with `priority: foreground`.
 	Foreground string `json:"foreground"`
 
-	// Background is for requests with `priority: background`. Default B.
+	// Background is for requests with `priority: background`.
 	Background string `json:"background"`
 }
 
@@ -132,13 +128,13 @@ type Memcached struct {
 	// Servers are its addresses: host:port. All proxies need the same ones in the same order.
 	Servers []string `json:"servers"`
 
-	// Prefix begins the keys of all locks. Default `optimist-`.
+	// Prefix is how the keys of all locks begin.
 	Prefix string `json:"prefix"`
 
-	// Timeout is how long memcached may take for an answer. Then the request for the lock gets a 503. Default 500ms.
+	// Timeout is how long memcached may take for an answer. Then the request for the lock gets a 503.
 	Timeout unit.Duration `json:"timeout" min:"1ms"`
 
-	// Delay is the time between two tries of a request that waits, if it doesn't say. Default 50ms.
+	// Delay is the time between two tries of a request that waits, if it doesn't say.
 	Delay unit.Duration `json:"delay" min:"1ms"`
 }
 

@@ -64,22 +64,22 @@ func (m *manual) add(ts *ast.TypeSpec, doc string) {
 	}
 }
 
-// text is a comment as users read it: one paragraph, with keys where Go's names stand. The first word is the field's; further
-// names are known by their inner capitals, since Mode or Default are words, too.
+// text is a comment as users read it beside the key: one paragraph that doesn't begin with "Name is", with keys where Go's names stand.
+// Names are known by their inner capitals, since Mode or Default are words, too.
 func (m *manual) text(doc, self string) string {
-	words := strings.Fields(doc)
+	words := strings.Fields(strings.TrimPrefix(doc, self+" "))
+	if len(words) > 0 && (words[0] == "is" || words[0] == "are") {
+		words = words[1:]
+	}
 	for i, w := range words {
 		bare := strings.Trim(w, ".,:;()`")
 		key, ok := m.keys[bare]
-		if !ok || i == 0 && bare != self {
-			continue
+		if ok && strings.ToLower(bare[1:]) != bare[1:] && strings.ToUpper(bare) != bare {
+			words[i] = strings.Replace(w, bare, "`"+key+"`", 1)
 		}
-		if i > 0 && (strings.ToLower(bare[1:]) == bare[1:] || strings.ToUpper(bare) == bare) {
-			continue
-		}
-		words[i] = strings.Replace(w, bare, "`"+key+"`", 1)
 	}
-	return strings.Join(words, " ")
+	text := strings.Join(words, " ")
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // section is one struct of the configuration, at the path where it stands.
@@ -161,32 +161,39 @@ func defaultCell(path string, all map[string]string) string {
 	return ""
 }
 
-// runningCell says when a change of a key counts.
-func runningCell(path string, f reflect.StructField) string {
+// keyCell is a key, with a link if it has a section of its own.
+func keyCell(path, key string, t reflect.Type) string {
 	switch {
-	case isSection(f.Type) && f.Type.Kind() == reflect.Struct:
-		return ""
-	case canReload(path):
-		return "reload"
+	case !isSection(t):
+		return "`" + key + "`"
+	case t.Kind() == reflect.Slice:
+		path += "[]"
 	}
-	return "restart"
+	return "[`" + key + "`](#" + strings.NewReplacer(".", "", "[]", "").Replace(path) + ")"
 }
 
 // TestTheReferenceIsTheStructs writes, or compares, the reference of docs/configuration.md.
 func TestTheReferenceIsTheStructs(t *testing.T) {
 	m, all := readManual(t), defaults()
 	var b strings.Builder
+	said := map[string]bool{} // what a row above says needs no introduction
+	fmt.Fprintf(&b, "\nA change of `%s` counts after a reload. All other changes need a restart.\n", strings.Join(reloadable(), "`, `"))
 	for _, s := range sections("", reflect.TypeFor[Config]()) {
-		title, intro := "`"+s.path+"`", m.text(m.structs[s.t.Name()], "")
+		title, intro := "`"+s.path+"`", m.text(m.structs[s.t.Name()], s.t.Name())
 		if s.path == "" {
 			title, intro = "The file", "The keys at the top."
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| key | default | running | meaning |\n| --- | --- | --- | --- |\n", title, intro)
+		fmt.Fprintf(&b, "\n### %s\n\n", title)
+		if !said[intro] {
+			b.WriteString(intro + "\n\n")
+		}
+		b.WriteString("| key | default | meaning |\n| --- | --- | --- |\n")
 		for _, f := range reflect.VisibleFields(s.t) {
 			if key := keyOf(f); key != "" {
 				path := join(s.path, key)
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, defaultCell(path, all), runningCell(path, f),
-					strings.ReplaceAll(m.text(m.fields[s.t.Name()+"."+f.Name], f.Name), "|", "\\|"))
+				meaning := m.text(m.fields[s.t.Name()+"."+f.Name], f.Name)
+				said[meaning] = true
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", keyCell(path, key, f.Type), defaultCell(path, all), strings.ReplaceAll(meaning, "|", "\\|"))
 			}
 		}
 	}

@@ -2,142 +2,132 @@ package config
 
 import "optimist/internal/unit"
 
-// Rule is one block of `rules`: it selects requests, and says how optimist handles them.
+// Rule is one block of `rules`: which requests it takes, and how optimist handles them.
 type Rule struct {
-	// Name stands for the rule in logs, metrics and `check`. Required, unique: letters, digits, dot, dash,
-	// underscore.
+	// Name is the rule's name in logs, metrics and `check`. Required, unique: letters, digits, dot, dash, underscore.
 	Name string `json:"name"`
 
-	// Match says which requests the rule takes.
+	// Match is which requests the rule takes.
 	Match Match `json:"match"`
 
-	// Mode is guard, observe or off for this rule's requests. Default: the mode of the file. It can only do less than
+	// Mode is `guard`, `observe` or `off` for this rule's requests. Default: the mode of the file. It can only do less than
 	// that: `mode: off` at the top switches every rule off.
 	Mode Mode `json:"mode"`
 
-	// Base says how optimist finds the revision from which a client made its change.
+	// Base is how optimist finds the revision from which a client made its change.
 	Base Base `json:"base"`
 
-	// Merge says what happens if a client and another client changed the same value.
+	// Merge is what happens if a client and another client changed the same value.
 	Merge Merge `json:"merge"`
 
-	// Transform is a list of steps that optimist applies to every document which the rule's writes store, with or
-	// without a conflict: at every attempt anew, on the merged document. Default: none. Steps run for index, create,
-	// PATCH, and `_update` with doc; docs/rules.md has the exceptions. For the client's session, its view of the
-	// document stays the body that it sent.
+	// Transform is a list of steps that optimist applies to every document which the rule's writes store: at every attempt
+	// anew, on the merged document. Steps run for index, create, PATCH, and `_update` with `doc`; docs/rules.md has the
+	// exceptions. For the client's session, its view of the document stays the body that it sent.
 	Transform []Step `json:"transform"`
 
-	// Pipeline says what happens in indices with an ingest pipeline: guard (default: writes are guarded, and the
-	// client gets a 409 on a conflict) or rerun (conflicts merge, and the pipeline runs again on the merged
-	// document). Danger: with rerun a pipeline that isn't idempotent counts or appends twice.
+	// Pipeline is for indices with an ingest pipeline: `guard` (default: writes are guarded, and the client gets a 409 on a
+	// conflict) or `rerun` (conflicts merge, and the pipeline runs again on the merged document). Danger: with `rerun` a
+	// pipeline that isn't idempotent counts or appends twice.
 	Pipeline Pipeline `json:"pipeline"`
 
-	// OnConflict is merge (default) or fail: a stale write gets the engine's own 409.
+	// OnConflict is `merge` (default) or `fail`: a stale write gets the engine's own 409.
 	OnConflict OnConflict `json:"on_conflict"`
 
-	// OnMissing is for documents that were deleted after the client read them: fail (default: 409) or recreate (the
-	// body is written).
+	// OnMissing is for documents that were deleted after the client read them: `fail` (default: 409) or `recreate` (the body
+	// is written).
 	OnMissing OnMissing `json:"on_missing"`
 
-	// OnDeleteConflict is for deletes of documents that changed after the client read them: sent (the document is
-	// deleted, and the outcome names `/` as overwritten) or fail (409). Default: fail if on_conflict is fail or
-	// merge.default isn't sent, else sent.
+	// OnDeleteConflict is for deletes of documents that changed after the client read them: `sent` (the document is deleted,
+	// and the outcome names `/` as overwritten) or `fail` (409). Default: `fail` if `on_conflict` is `fail` or
+	// `merge.default` isn't `sent`, else `sent`.
 	OnDeleteConflict OnDeleteConflict `json:"on_delete_conflict"`
 
-	// Update is for an `_update` with `doc`, if the client has read the document: merge (default: a change of the paths
-	// in `doc`, from the document that the client has read; guarded, and after a conflict merged like a whole document)
-	// or engine (the engine merges it, as any other `_update`: a list or a number in `doc` replaces other clients'
-	// later ones).
+	// Update is for an `_update` with `doc`, if the client has read the document: `merge` (default: optimist merges it for
+	// the paths in `doc`, like a whole document) or `engine` (the engine merges it: a list or a number in `doc` replaces
+	// other clients' later ones).
 	Update Update `json:"update"`
 
-	// Bulk is for the rule's items of a `_bulk`: guard (default: optimist guards and merges an item like a single
-	// request; items with nothing to guard go as they are), pass (all go as they are), or refuse (such an item gets an
-	// error; the others are written).
+	// Bulk is for the rule's items of a `_bulk`: `guard` (default: optimist guards and merges an item like a single request;
+	// items with nothing to guard go as they are), `pass` (all go as they are), or `refuse` (such an item gets an error; the
+	// others are written).
 	Bulk Bulk `json:"bulk"`
 
-	// Rerun says that an `_update_by_query` may run again over documents that it has changed: its script, or its pipeline,
-	// gives the same when it runs twice. optimist then sends it again as long as documents conflict. A
-	// `_delete_by_query` is always sent again. Default false.
+	// Rerun is whether an `_update_by_query` may run again over documents that it has changed, because its script, or its
+	// pipeline, gives the same when it runs twice. optimist then sends it again as long as documents conflict. It always
+	// does so with a `_delete_by_query`.
 	Rerun bool `json:"rerun"`
 
-	// WriteID is the name of a field, such as `_writes`, at the top of documents. Every write of a whole document, of a
-	// part that optimist merges, and every PATCH leaves a mark in it: an id, and the revision that the write replaced.
-	// The field keeps the marks of the last 16 writes, about 30 bytes each. If the answer to a write is lost, optimist
-	// reads the document: the mark says that the write was applied, and the client gets a success. Clients see the
-	// field, and needn't care: optimist ignores their values. Map it as `{"type": "keyword", "index": false,
-	// "doc_values": false}`. An index with `dynamic: strict` must have it in its mapping, else the engine refuses the
-	// write with a 400. Default none: then, after a lost answer, optimist finishes only a write that does no harm
-	// twice, and all others get a 504. See docs/outcomes.md.
+	// WriteID is the name of a field, such as `_writes`, in which every write of a document, of a part that optimist merges,
+	// and every PATCH leaves a mark. If the answer to a write is lost, the mark says whether the write was applied. Without
+	// it, optimist finishes only a write that does no harm twice, and all others get a 504. The field keeps the last 16
+	// marks, about 30 bytes each. Map it as `{"type": "keyword", "index": false, "doc_values": false}`; an index with
+	// `dynamic: strict` must have it in its mapping (docs/outcomes.md).
 	WriteID string `json:"write_id"`
 
-	// Retry says how often and how long optimist tries a conflicting write.
+	// Retry is how often and how long optimist tries a conflicting write.
 	Retry Retry `json:"retry"`
 
-	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` that the engine merges. It adds
-	// nothing to one with a script, a guard, or this parameter. Default 3. With 0, it adds nothing, and tries no
-	// `_update` again that the engine merges, with a script or without.
+	// RetryOnConflict is the `retry_on_conflict` that optimist adds to an `_update` that the engine merges, unless it has a
+	// script, a guard, or this parameter. With 0, optimist adds nothing, and tries no `_update` again that the engine
+	// merges, with a script or without.
 	RetryOnConflict int `json:"retry_on_conflict" min:"0" max:"1000"`
 
-	// Rejected is for writes that the engine rejects with 429, because it has too much to do: retry (default: such a
-	// write was not applied, so optimist waits and sends it again, within the limits of `retry`; the client waits
-	// meanwhile) or pass (the client gets the 429 at once). The 429 of an index that is blocked because a disk is full
-	// is always the client's at once.
+	// Rejected is for writes that the engine rejects with 429, because it has too much to do: `retry` (default: nothing was
+	// applied, so optimist waits and sends the write again, within the limits of `retry`) or `pass` (the client gets the 429
+	// at once, as it always does if a disk is full).
 	Rejected Rejected `json:"rejected"`
 
-	// OnExhausted is for writes that can't be placed. Such a write was not written: it still conflicts after all
-	// attempts, the engine refuses what is in it, or is too busy, or can't be reached. fail (default): the client gets the
-	// error. dead_letter: optimist keeps the write, and the client gets a 202 with the dead letter's id once it is
-	// stored; if it can't be stored, the client gets the error. `optimist dead-letters` lists and replays it
+	// OnExhausted is for writes that can't be placed: nothing was written, because the write still conflicts after all
+	// attempts, or the engine refuses what is in it, is too busy, or can't be reached. `fail` (default): the client gets the
+	// error. `dead_letter`: optimist stores the write, and the client gets a 202 with the dead letter's id
 	// (docs/dead-letters.md). Danger: a client that takes a 202 for success doesn't notice that nothing was written.
 	OnExhausted OnExhausted `json:"on_exhausted"`
 
-	// Locks says whether locks keep out the rule's writes: off (default: locks exclude only clients that ask for locks)
-	// or enforce. With enforce, a write to a document that another client has locked gets a 423, and a write with the
-	// token of an ended lease gets a 409. The holder sends its token in the header `Optimist-Lock-Token`. Reads are
-	// never held up. A document is protected by its own lock, and by the locks that lock_path and lock_global name.
-	// optimist then guards every write, so that none can come late: base.unknown is fetch instead of pass. It refuses
-	// writes that can't be guarded: `_update` by script, by-query requests, signed requests, bodies that are too large.
-	// The rule must take all writes to its indices. All proxies need the rule. See docs/locks.md.
+	// Locks are `off` (default: locks exclude only clients that ask for locks) or `enforce`: a write to a document that
+	// another client has locked gets a 423, and a write with the token of an ended lease a 409. The holder sends its token
+	// in the header `Optimist-Lock-Token`. A document is protected by its own lock, and by those that `lock_path` and
+	// `lock_global` name. Reads are never held up. optimist then guards every write (`base.unknown` is `fetch` instead of
+	// `pass`), and refuses what can't be guarded: `_update` by script, by-query requests, signed requests, bodies that are
+	// too large. The rule must take all writes to its indices, and all proxies need it (docs/locks.md).
 	Locks Enforcement `json:"locks"`
 
-	// LockPath says where a document is in the tree of its index, `/{index}/_lock/tree/{path}`: a JSON Pointer
-	// (`/path`) names the field with the document's path; `id` means that the id is the path. A lock of the path, or of
-	// one above it, then protects the document. A write that moves the document needs the locks of both paths. Default
-	// none. Only with `locks: enforce`.
+	// LockPath is where a document is in the tree of its index, `/{index}/_lock/tree/{path}`: a JSON Pointer (`/path`) names
+	// the field with the document's path; `id` means that the id is the path. A lock of the path, or of one above it, then
+	// protects the document. A write that moves the document needs the locks of both paths. Only with `locks: enforce`.
 	LockPath string `json:"lock_path"`
 
-	// LockGlobal is the name of a global lock, `/_lock/global/{name}`, that protects all documents of the rule. Default
-	// none. Only with `locks: enforce`.
+	// LockGlobal is the name of a global lock, `/_lock/global/{name}`, that protects all documents of the rule. Only with
+	// `locks: enforce`.
 	LockGlobal string `json:"lock_global"`
 
-	// Priority is foreground (default) or background: the foreground goes first if many changes wait for one document.
-	// A request's own `Optimist-Priority` header wins. The background never starves.
+	// Priority is `foreground` (default) or `background`: the foreground goes first if many changes wait for one document. A
+	// request's own `Optimist-Priority` header wins. The background never starves.
 	Priority Priority `json:"priority"`
 
 	key string // where the rule stands: see Config.RuleKey
 }
 
-// Match says which requests a rule takes.
+// Match is which requests a rule takes. All keys must fit.
 type Match struct {
-	// Index are names or patterns (`orders-*`). `*` stands for any number of characters. Only a pattern with a
-	// leading dot fits a name with a leading dot. A pattern with a leading `-` excludes what it fits: [`*`,
-	// `-logs-*`]. Default: every index except those with a leading dot, data streams, `logs-*`, `metrics-*`,
-	// `traces-*`, and optimist's own (`optimist-*`).
+	// Index are names or patterns (`orders-*`). `*` stands for any number of characters. Only a pattern with a leading dot
+	// fits a name with a leading dot. A pattern with a leading `-` excludes what it fits: [`*`, `-logs-*`]. Default: every
+	// index except those with a leading dot, data streams, `logs-*`, `metrics-*`, `traces-*`, and optimist's own
+	// (`optimist-*`).
 	Index []string `json:"index"`
 
-	// Ops are index, create, update, patch, delete; as single requests or in a bulk. Default: all.
+	// Ops are the operations: `index`, `create`, `update`, `patch`, `delete`; as single requests or in a bulk.
 	Ops []Op `json:"ops"`
 
-	// Headers are request headers that the request must have, by name, each with a value or a pattern (`*` as in
-	// index): `{X-Tenant: "acme-*"}`. If a request has a header more than once, one value must fit. Default: none.
-	// For more values of one header write more rules.
+	// Headers are request headers that the request must have, by name, each with a value or a pattern (`*` as in index):
+	// `{X-Tenant: "acme-*"}`. If a request has a header more than once, one value must fit. For more values of one header
+	// write more rules.
 	Headers HeaderPatterns `json:"headers"`
 
-	// Users are names or patterns. One of them must fit the request's user. The user is the first of these: the user as
-	// whom the engine shall run the request (`es-security-runas-user`, `opendistro_security_impersonate_as`,
+	// Users are names or patterns. One of them must fit the request's user. The user is the first of these: the user as whom
+	// the engine shall run the request (`es-security-runas-user`, `opendistro_security_impersonate_as`,
 	// `sg_impersonate_as`); the name in its Basic credentials; the user that a gateway names (`x-proxy-user`,
-	// `x-forwarded-user`). API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself
-	// sends this name. It chooses a rule, and protects nothing that the engine doesn't protect.
+	// `x-forwarded-user`). API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself sends
+	// this name. It chooses a rule, and protects nothing that the engine doesn't protect.
 	Users []string `json:"users"`
 
 	byDefault bool // the file names no index
@@ -147,56 +137,54 @@ type Match struct {
 // alone, which only the engine can tell.
 func (m *Match) ByDefault() bool { return m.byDefault }
 
-// Base says how optimist finds the revision from which a client made its change, and what happens if it can't.
+// Base is how optimist finds the revision from which a client made its change, and what happens if it can't.
 type Base struct {
-	// From says where bases come from, strongest first: if_match (the client's If-Match header, and the ETag on
-	// document reads), stamp (the field that base.stamp names), session (the client's reads through this optimist).
-	// Default if_match and session; if there is a stamp, it stands between them.
+	// From is where bases come from, strongest first: `if_match` (the client's If-Match header, and the ETag on document
+	// reads), `stamp` (the field that `base.stamp` names), `session` (the client's reads through this optimist). If there is
+	// a stamp, it stands between the two of the default.
 	From []BaseSource `json:"from"`
 
-	// Stamp is the name of a field, such as `_rev`, at the top of documents. optimist puts the revision into it in
-	// every whole document that it serves, and removes it from every write. So an application that writes back the
-	// whole document names its base without knowing, through any proxy. Default none. Not for rules that ask for
-	// headers or users, because a copy may come back from a client that they don't take. Danger: if a write goes around
-	// optimist, the field is stored.
+	// Stamp is the name of a field, such as `_rev`, into which optimist puts the revision of every whole document that it
+	// serves. So an application that writes back the whole document names its base without knowing, through any proxy.
+	// optimist removes the field from every write. Not for rules that ask for headers or users, because a copy may come back
+	// from a client that they don't take. Danger: if a write goes around optimist, the field is stored.
 	Stamp string `json:"stamp"`
 
-	// Reads are the requests whose answers optimist remembers as bases: get (`_doc`, `_source`), mget, and search
-	// or search_by_writers: of all clients, or of those who name their session, write in the index, or are new there.
-	// Default [get, mget, search_by_writers]. optimist asks the engine for the revisions of the hits, which costs
-	// the engine a little for each hit, and removes them from the answer. Hits without their whole `_source` are
-	// no bases.
+	// Reads are the requests whose answers optimist remembers as bases: `get` (`_doc`, `_source`), `mget`, and `search` (of
+	// all clients) or `search_by_writers` (of those who name their session, write in the index, or are new there). For
+	// searches optimist asks the engine for the revisions of the hits, which costs the engine a little. Hits without their
+	// whole `_source` are no bases.
 	Reads []Read `json:"reads"`
 
-	// Explicit is for writes with their own if_seq_no or version: pass (default: the client gets its 409) or merge.
+	// Explicit is for writes with their own `if_seq_no` or `version`: `pass` (default: the client gets its 409) or `merge`.
 	Explicit Explicit `json:"explicit"`
 
-	// Unknown is for writes without any base: pass (default: forwarded as they are, unguarded), fetch (the current
-	// revision is the base: costs a read; guards against writes in between, not against changes that the client never
-	// saw), or reject (428).
+	// Unknown is for writes without any base: `pass` (default: forwarded as they are, unguarded), `fetch` (the current
+	// revision is the base: costs a read; guards against writes in between, not against changes that the client never saw),
+	// or `reject` (428).
 	Unknown Unknown `json:"unknown"`
 
-	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before optimist's
-	// start), or was shown to a named session by an answer that optimist doesn't read (unwatched): pass (default:
-	// counted, the outcome says so, and `unknown` decides) or reject (409: the client reads again). After a start, and of
-	// what was unwatched, reject still lets a PUT of a document that doesn't exist through, as a create.
+	// Lost is for writes whose base was known once and isn't any more (evicted, too old, or read before optimist's start),
+	// or was shown to a named session by an answer that optimist doesn't read: `pass` (default: counted, the outcome says
+	// so, and `unknown` decides) or `reject` (409: the client reads again; a PUT of a document that doesn't exist may still
+	// go through, as a create).
 	Lost Lost `json:"lost"`
 
-	// Ambiguous is for writes for which several reads of the session could be the base: guess (default: the read that
-	// is closest to the body, and the outcome says `ambiguous`) or fail (409).
+	// Ambiguous is for writes for which several reads of the session could be the base: `guess` (default: the read that is
+	// closest to the body, and the outcome says `ambiguous`) or `fail` (409).
 	Ambiguous Ambiguous `json:"ambiguous"`
 }
 
-// Merge says what happens if a client and another client changed the same value. If they changed different values,
-// both changes are kept.
+// Merge is what happens if a client and another client changed the same value. If they changed different values, both changes
+// are kept.
 type Merge struct {
-	// Default is sent (the client's value wins, and the outcome names the path), current (the stored value wins), or
-	// fail (409 naming the paths, also if both clients made the same change). Default sent.
+	// Default is `sent` (the client's value wins, and the outcome names the path), `current` (the stored value wins), or
+	// `fail` (409 naming the paths, also if both clients made the same change).
 	Default MergeDefault `json:"default"`
 
-	// Paths are strategies for single paths. Keys are JSON Pointers (`/stock`, `/lines/*/price`; `*` is every element
-	// or key). Values are sent, current, fail, sum (both differences count), max, min, union, append, or {by_key:
-	// FIELD} for lists of objects, merged element by element. If two paths fit, the more exact one counts.
+	// Paths are strategies for single paths. Keys are JSON Pointers (`/stock`, `/lines/*/price`; `*` is every element or
+	// key). Values are `sent`, `current`, `fail`, `sum` (both differences count), `max`, `min`, `union`, `append`, or
+	// `{by_key: FIELD}` for lists of objects, merged element by element. If two paths fit, the more exact one counts.
 	Paths MergePaths `json:"paths"`
 }
 
@@ -219,15 +207,14 @@ type MergePath struct {
 	Key      string   // the field of the list's objects that tells them apart
 }
 
-// Retry says how often and how long optimist tries a conflicting write. The limit that comes first ends the tries, and
-// the client gets the conflict. The client's own `timeout` ends them, too. They also end when the client closes its
-// connection.
+// Retry is how often and how long optimist tries a conflicting write. The limit that comes first ends the tries, and the
+// client gets the conflict. The client's own `timeout` ends them, too, and so does the end of its connection.
 type Retry struct {
-	// MaxAttempts counts the writes that are sent, the first included. Default 20. 1 never tries again.
+	// MaxAttempts is how many writes are sent, the first included. 1 never tries again.
 	MaxAttempts int `json:"max_attempts" min:"1" max:"10000"`
 
-	// MaxElapsed is how long after a write's first try optimist begins new tries. The time that the write waits for
-	// its turn doesn't count. Default 10s.
+	// MaxElapsed is how long after a write's first try optimist begins new tries. The time that the write waits for its turn
+	// doesn't count.
 	MaxElapsed unit.Duration `json:"max_elapsed" min:"1nanos"`
 
 	// Backoff is the pause between two attempts.
@@ -237,9 +224,9 @@ type Retry struct {
 // Backoff is the pause between two attempts: a random time between 0 and a bound (full jitter). The bound starts at
 // BaseInterval, doubles with each attempt, and stops at MaxInterval.
 type Backoff struct {
-	// BaseInterval is the first bound. Default 2ms.
+	// BaseInterval is the first bound.
 	BaseInterval unit.Duration `json:"base_interval" min:"1nanos"`
 
-	// MaxInterval is the largest bound. Default 200ms.
+	// MaxInterval is the largest bound.
 	MaxInterval unit.Duration `json:"max_interval"`
 }

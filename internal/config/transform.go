@@ -5,39 +5,38 @@ import "encoding/json"
 // Step is one operation of a transform. The steps run in their order. Each works on the document that those before it
 // left.
 type Step struct {
-	// Op is what the step does: the operations of RFC 6902 (add, remove, replace, move, copy, test), and increment
-	// (adds a number, exactly), append (one element at the end of a list), union (elements that aren't in the list
-	// yet), max, min, default (only if the value is missing or null), now (the time), merge (RFC 7396), remove_empty
-	// (null, "", [] and {} below the path), refuse (the write, with a 409 and a message; use it with when). A test that
-	// fails is a 409, too. A value of the wrong type is a 400.
+	// Op is what the step does: an operation of RFC 6902 (`add`, `remove`, `replace`, `move`, `copy`, `test`), or
+	// `increment`, `append` (one element at the end of a list), `union` (elements that aren't in the list yet), `max`,
+	// `min`, `default` (only if the value is missing or null), `now` (the time), `merge` (RFC 7396), `remove_empty` (null,
+	// "", [] and {} below the path), `refuse`. A test that fails, and `refuse`, are a 409; a value of the wrong type is a
+	// 400.
 	Op Action `json:"op"`
 
-	// Path is where the step works: a JSON Pointer (`/updated_at`, `/lines/*/price`). `*` is every element or key,
-	// `-` the end of a list. "" is the whole document; for remove_empty it is the default. Missing objects on the way
-	// are created. Removing a missing value is no error. You can't name a key that is literally `*`. refuse has none.
+	// Path is where the step works: a JSON Pointer (`/updated_at`, `/lines/*/price`). `*` is every element or key, `-` the
+	// end of a list. "" is the whole document; for `remove_empty` it is the default. Missing objects on the way are created.
+	// Removing a missing value is no error. You can't name a key that is literally `*`. `refuse` has none.
 	Path string `json:"path"`
 
-	// From is the pointer from which move and copy take their value. Only they have it. A `*` in it stands for the
-	// same element or key as the `*` at the same place of the path.
+	// From is the pointer from which `move` and `copy` take their value. A `*` in it stands for the same element or key as
+	// the `*` at the same place of the path.
 	From string `json:"from,omitzero"`
 
-	// Value is a literal, or a reference: {from: incoming, path: /x} (the body that the client sent), {from: current,
-	// path: /x} (the stored document; costs a read if nothing else reads it), {from: base, path: /x} (the document
-	// that the client had read), {from: header, name: X-User}, {from: id}, {from: index}, {from: user}, {from: now}.
-	// If the referenced value doesn't exist, the step leaves the document as it is. {literal: …} is for objects that
-	// look like a reference. All operations need it but remove, move, copy, now, remove_empty and refuse.
+	// Value is a literal, or a reference: {from: incoming, path: /x} (the body that the client sent), {from: current, path:
+	// /x} (the stored document; may cost a read), {from: base, path: /x} (what the client had read), {from: header, name:
+	// X-User}, {from: id}, {from: index}, {from: user}, {from: now}. If the referenced value doesn't exist, the step leaves
+	// the document as it is. {literal: …} is for objects that look like a reference.
 	Value Value `json:"value,omitzero"`
 
-	// Message is the text by which refuse tells the client why. Only refuse has it.
+	// Message is the text by which `refuse` tells the client why.
 	Message string `json:"message,omitzero"`
 
-	// Format is how now, and values from now, write the time (of this machine): rfc3339 (default: text, UTC,
-	// milliseconds), epoch_millis or epoch_second (numbers).
+	// Format is how `now`, and values from now, write the time (of this machine): `rfc3339` (default: text, UTC,
+	// milliseconds), `epoch_millis` or `epoch_second` (numbers).
 	Format TimeFormat `json:"format,omitzero"`
 
-	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current, base and candidate
-	// (the document that would be written so far). Without it the step always runs. It is compiled when the file is
-	// read. Reading current costs a read if nothing else reads it.
+	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current, base and candidate (the
+	// document that would be written so far). Without it the step always runs. Reading current costs a read if nothing else
+	// reads it.
 	When string `json:"when,omitzero"`
 }
 

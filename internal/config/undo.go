@@ -4,26 +4,25 @@ import "optimist/internal/unit"
 
 // Undo is how locks with `undo: true` have what was written under them undone, if their holder dies.
 type Undo struct {
-	// Auth holds the credentials by which optimist keeps the journals and undoes writes, as in upstream.auth. Without
-	// them a lock with undo is refused. They need the rights to create, read and write the index of the journals, and
-	// to read and write every document that is written under such a lock. By the privilege view_index_metadata optimist sees whether an index
-	// was made anew meanwhile.
+	// Auth is the credentials by which optimist keeps the journals and undoes writes, as in `upstream.auth`. Without them a
+	// lock with undo is refused. They need the rights to create, read and write the index of the journals, and to read and
+	// write every document that is written under such a lock. By the privilege view_index_metadata optimist sees whether an
+	// index was made anew meanwhile.
 	Auth Auth `json:"auth"`
 
-	// Index is where the journals are. optimist creates it with the first lock with undo. Default optimist-undo. Only optimist should be
-	// able to read it, because of the documents. Danger: if you delete it, nothing is undone.
+	// Index is where the journals are. optimist creates it with the first lock with undo. Only optimist should be able to
+	// read it, because of the documents. Danger: if you delete it, nothing is undone.
 	Index string `json:"index"`
 
-	// MaxDocuments is how many writes may be made under one lock with undo. Default 10000. More are refused with a 413.
-	// A rollback holds all of them in memory.
+	// MaxDocuments is how many writes may be made under one lock with undo. More are refused with a 413. A rollback holds
+	// all of them in memory.
 	MaxDocuments int `json:"max_documents" min:"1" max:"1000000"`
 
-	// MaxBytes is how many bytes their documents may have, before and after the writes. Default 64MiB. More are refused
-	// with a 413.
+	// MaxBytes is how many bytes their documents may have, before and after the writes. More are refused with a 413.
 	MaxBytes unit.Size `json:"max_bytes" min:"1KiB" max:"1GiB"`
 
-	// Grace is for late creates, which no guard can stop: for so long a rollback looks again for the document. Default
-	// 5s. The lock isn't free before.
+	// Grace is for late creates, which no guard can stop: for so long a rollback looks again for the document. The lock
+	// isn't free before.
 	Grace unit.Duration `json:"grace" min:"0s" max:"5m"`
 }
 
