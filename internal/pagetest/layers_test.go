@@ -145,9 +145,10 @@ func readPackages(t *testing.T) packages {
 	return all
 }
 
-// does is the first sentence of a package's comment, without the package's name.
+// does is the first sentence of a package's comment, without the package's name, and without what a colon introduces.
 func does(comment string) string {
 	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(comment), " ")+" ", ". ")
+	sentence, _, _ = strings.Cut(sentence, ": ")
 	words := strings.SplitN(sentence, " ", 3)
 	return strings.ReplaceAll(words[2], "|", `\|`)
 }
