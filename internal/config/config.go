@@ -95,8 +95,8 @@ type Config struct {
 
 	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`), relative
 	// to this file. Each has `rules:` and nothing else, and each of its rules names its indices. Two files can't claim the
-	// same index. They come after the rules of this file, but before those at its end that name neither index nor header nor
-	// user.
+	// same index. Their rules come after those of this file, but before the ones at its end that name neither index nor
+	// header nor user.
 	RuleFiles []string `json:"rule_files"`
 
 	file     string            // what was read, as named by the caller; empty if nothing was
@@ -150,7 +150,7 @@ type Upstream struct {
 	AcquireTimeout unit.Duration `json:"acquire_timeout" min:"1nanos"`
 
 	// AdaptiveLimit is whether optimist bounds how many guarded writes are out to the engine at once. It finds the bound by
-	// itself, from slow answers and 429s. The other writes wait in line, foreground first, for `acquire_timeout` at most,
+	// itself, from slow answers and 429s. Further writes wait in line, foreground first, for `acquire_timeout` at most,
 	// and then get a 429 with Retry-After; nothing of them was sent. No client gets all places. Writes that ask the engine
 	// to wait (`wait_for_active_shards`, `refresh=wait_for`), and what is only forwarded, never wait and aren't counted.
 	AdaptiveLimit bool `json:"adaptive_limit"`
@@ -196,7 +196,7 @@ type ServerTLS struct {
 	ClientCAFile string `json:"client_ca_file"`
 }
 
-// AdminTLS is as `listen_tls`: versions, file names and changed files.
+// AdminTLS is TLS with the versions of `listen_tls`. Changed files count as they do there.
 type AdminTLS struct {
 	// CertFile is the listener's certificate, PEM, followed by those between it and its authority. It needs KeyFile.
 	// Default: no TLS.
@@ -240,9 +240,9 @@ type Limits struct {
 
 	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take together.
 	// A write that finds none gets a 503 `overloaded` with Retry-After, and a read passes without being remembered. What is
-	// only forwarded needs none, but for bulks, once any rule guards writes, and heads over 4KiB. One client gets at most
-	// half, and the less the more others hold. 0 is an eighth of the memory that the machine or the container has, at least
-	// eight times `max_guarded_body`, at most 4GiB.
+	// only forwarded needs none, except for a bulk, if any rule guards writes, and for a head over 4KiB. One client gets at
+	// most half, and the less the more others hold. 0 is an eighth of the memory that the machine or the container has, at
+	// least eight times `max_guarded_body`, at most 4GiB.
 	Memory unit.Size `json:"memory"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it gets a
@@ -278,10 +278,11 @@ type Sniffing struct {
 // Sessions are how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 type Sessions struct {
 	// Header is the request headers by which a client names its session: one thread of work, which reads, changes and
-	// writes. The first one in the list that a request has counts. With it, bases are exact; without it, optimist guesses. A
-	// header that changes with every request, as `X-Opaque-Id` often does, is no session: no read would ever be the base of
-	// a write. `traceparent` names no session, and comes after all names: reads and writes of one trace belong together
-	// (docs/sessions.md, Traces).
+	// writes. A single name is a list of one. The first one in the list that a request has counts. With it, bases are exact;
+	// without it, optimist guesses. A header that changes with every request, as `X-Opaque-Id` often does, is no session: no
+	// read would ever be the base of a write. `traceparent` names no session, and comes after all names: reads and writes of
+	// one trace belong together (docs/sessions.md, Traces). A header that names users or tenants
+	// (`identity`) tells clients apart, too, whichever header names the session.
 	Header Headers `json:"header"`
 
 	// Infer is the session of a client without the header: `credentials_and_address` (default), `credentials` (for clients

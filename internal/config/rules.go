@@ -57,10 +57,11 @@ type Rule struct {
 	// does so with a `_delete_by_query`.
 	Rerun bool `json:"rerun"`
 
-	// WriteID is the name of a field, such as `_writes`, in which every write of a document, of a part that optimist merges,
-	// and every PATCH leaves a mark. If the answer to a write is lost, the mark says whether the write was applied. Without
-	// it, optimist finishes only a write that does no harm twice, and all others get a 504. The field keeps the last 16
-	// marks, about 30 bytes each. Map it as `{"type": "keyword", "index": false, "doc_values": false}`; an index with
+	// WriteID is the name of a field at the top of documents, such as `_writes`, in which every write of a whole document,
+	// of a part that optimist merges, and every PATCH leaves a mark. If the answer to a write is lost, the mark says whether
+	// the write was applied. Without such a field, optimist finishes only a write that does no harm twice, and all others
+	// get a 504. Clients see the field, and needn't care: optimist ignores what they put there. It keeps the last 16 marks,
+	// about 30 bytes each. Map it as `{"type": "keyword", "index": false, "doc_values": false}`; an index with
 	// `dynamic: strict` must have it in its mapping (docs/outcomes.md).
 	WriteID string `json:"write_id"`
 
@@ -144,10 +145,10 @@ type Base struct {
 	// a stamp, it stands between the two of the default.
 	From []BaseSource `json:"from"`
 
-	// Stamp is the name of a field, such as `_rev`, into which optimist puts the revision of every whole document that it
-	// serves. So an application that writes back the whole document names its base without knowing, through any proxy.
-	// optimist removes the field from every write. Not for rules that ask for headers or users, because a copy may come back
-	// from a client that they don't take. Danger: if a write goes around optimist, the field is stored.
+	// Stamp is the name of a field at the top of documents, such as `_rev`, into which optimist puts the revision of every
+	// whole document that it serves. So an application that writes back the whole document names its base without knowing,
+	// through any proxy. optimist removes the field from every write. Not for rules that ask for headers or users, because a
+	// copy may come back from a client that they don't take. Danger: if a write goes around optimist, the field is stored.
 	Stamp string `json:"stamp"`
 
 	// Reads are the requests whose answers optimist remembers as bases: `get` (`_doc`, `_source`), `mget`, and `search` (of

@@ -24,7 +24,8 @@ type Step struct {
 	// Value is a literal, or a reference: {from: incoming, path: /x} (the body that the client sent), {from: current, path:
 	// /x} (the stored document; may cost a read), {from: base, path: /x} (what the client had read), {from: header, name:
 	// X-User}, {from: id}, {from: index}, {from: user}, {from: now}. If the referenced value doesn't exist, the step leaves
-	// the document as it is. {literal: …} is for objects that look like a reference.
+	// the document as it is. {literal: …} is for objects that look like a reference. All operations need a value but
+	// `remove`, `move`, `copy`, `now`, `remove_empty` and `refuse`.
 	Value Value `json:"value,omitzero"`
 
 	// Message is the text by which `refuse` tells the client why.
