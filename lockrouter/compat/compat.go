@@ -1,4 +1,4 @@
-// Package compat answers requests for locks, as the book Elasticsearch, The Definitive Guide, has them, by real locks with leases.
+// Package compat answers the requests for locks of Elasticsearch's Definitive Guide, a book, by real locks with leases.
 //
 // The book makes locks of plain documents: a global lock, one for each document, and a tree of shared and exclusive ones. Clients that are
 // written after the book create and delete documents in one index. Here each document of that index stands for a lock with the same id.
