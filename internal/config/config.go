@@ -29,7 +29,7 @@ type Config struct {
 	// them. Everybody who reaches this port can do what the engine allows.
 	Listen string `json:"listen" like:"host and port, as in 127.0.0.1:9280 or :9280"`
 
-	// ListenTLS is for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
+	// ListenTLS is TLS for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
 	// machines cross the network in clear text, and the log says so at start.
 	ListenTLS ServerTLS `json:"listen_tls"`
 
@@ -39,7 +39,7 @@ type Config struct {
 	// `admin_tls.client_ca_file`.
 	Admin string `json:"admin" like:"host and port, as in 127.0.0.1:9281; \"\" for no listener"`
 
-	// AdminTLS is for the admin listener.
+	// AdminTLS is TLS for the admin listener.
 	AdminTLS AdminTLS `json:"admin_tls"`
 
 	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization: Bearer

@@ -31,8 +31,8 @@ type Locks struct {
 	Index string `json:"index"`
 
 	// Scripts is `auto` (default: optimist finds out with the first lock), `always` or `never`. With scripts, the engine's
-	// clock judges leases. Without, a lease has ended when a proxy has seen it unchanged for its ttl; so a dead holder's
-	// lock may be free after twice the ttl only. The first proxy on an index decides for all.
+	// clock judges leases. Without, a lease has ended when a proxy has seen it unchanged for its ttl; so it can take twice
+	// the ttl until a dead holder's lock is free. The first proxy on an index decides for all.
 	Scripts Scripts `json:"scripts"`
 
 	// TTL is how long a lease is, if the request doesn't say.

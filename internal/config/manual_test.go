@@ -209,7 +209,8 @@ func TestTheCommentedFileIsTheStructs(t *testing.T) {
 # most should be: what stands here is what the file {} means.
 #
 # Check a file with ` + "`optimist check FILE`" + `. Keys marked (restart) are read at start only; a change of the others counts
-# when the file is saved, or on SIGHUP. Durations are written as in the engine: 500ms, 30s, 5m. Sizes: 64KiB, 256MiB, 1GiB.
+# when the file is saved, or on SIGHUP. File names are relative to the folder of this file. Durations are written as in the engine:
+# 500ms, 30s, 5m. Sizes: 64KiB, 256MiB, 1GiB.
 `)
 	w := &fileWriter{m: readManual(t), all: defaults(), b: &b}
 	w.section("", reflect.TypeFor[Config](), 0)

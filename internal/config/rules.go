@@ -211,7 +211,7 @@ type MergePath struct {
 // Retry is how often and how long optimist tries a conflicting write. The limit that comes first ends the tries, and the
 // client gets the conflict. The client's own `timeout` ends them, too, and so does the end of its connection.
 type Retry struct {
-	// MaxAttempts is how many writes are sent, the first included. 1 never tries again.
+	// MaxAttempts is how many writes are sent at most, the first included. 1 never tries again.
 	MaxAttempts int `json:"max_attempts" min:"1" max:"10000"`
 
 	// MaxElapsed is how long after a write's first try optimist begins new tries. The time that the write waits for its turn
