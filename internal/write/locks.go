@@ -48,7 +48,7 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.settleDoubt(ctx)
 	a.batch.Forget()
 	for _, c := range a.open {
-		c.barred, c.Outcome.Reason = true, reason
+		c.obstacle, c.Outcome.Reason = locked, reason
 		c.Outcome.Kind = outcome.Guarded
 		if c.attempts == 0 {
 			c.Outcome.Kind = outcome.Refused
@@ -97,14 +97,14 @@ func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) boo
 	if answer == nil {
 		return false
 	}
-	c.answer, c.barred = answer, true
+	c.answer, c.obstacle = answer, locked
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, reason
 	return true
 }
 
 // refuseUnguardable answers a write that can't be guarded, and so must not be sent under enforced locks.
 func (c *change) refuseUnguardable(why string) {
-	c.answer, c.barred = c.atGate().Unguardable(why), true
+	c.answer, c.obstacle = c.atGate().Unguardable(why), locked
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, outcome.ReasonUnguardable
 }
 

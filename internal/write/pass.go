@@ -20,9 +20,9 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.Outcome.Base == outcome.BaseExplicit || c.Outcome.Base == outcome.BaseAbsent && c.Op.Kind != api.Delete {
 		c.Outcome.Kind = outcome.Guarded // by the client's own guard, or because the engine creates no document twice
 	}
-	body, unfit := c.intents.Outgoing(c.req.Body)
-	if unfit != nil {
-		c.Outcome.Kind, c.answer = outcome.Refused, c.unapplied(unfit)
+	body, failed := c.intents.Outgoing(c.req.Body)
+	if failed != nil {
+		c.Outcome.Kind, c.answer = outcome.Refused, c.unapplied(failed)
 		return nil
 	}
 	if done, err := s.admitPassed(ctx, c, body); done || err != nil {

@@ -64,7 +64,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	case err != nil:
 		return delivery.CantAsk(err)
 	case !whole:
-		c.unpatchable, c.Outcome.Reason = true, outcome.ReasonFiltered
+		c.obstacle, c.Outcome.Reason = unpatchable, outcome.ReasonFiltered
 		c.answer = respond.Error(http.StatusBadRequest, "security_exception", "["+c.Doc.ID+"]: the document can't be patched: "+
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
@@ -77,7 +77,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	c.shareable = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
-		c.answer = s.unpatchable(c)
+		c.answer = s.whyUnpatchable(c)
 		return nil
 	}
 	if c.answer != nil && c.answer.Status < 300 {
@@ -92,18 +92,23 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	return err
 }
 
-func (s *Service) unpatchable(c *change) *respond.Answer {
+// whyUnpatchable is the refusal of a patch that can't be done safely, as far as that is known; nil: it can be done.
+func (s *Service) whyUnpatchable(c *change) *respond.Answer {
 	return undeliverable.Unpatchable(&c.Search, s.catalog.Guardable(c.Asker(), c.Index))
 }
 
 // barPatch reports whether optimist must not apply the patch after all. It answers a PATCH, and leaves an _update to the engine.
 func (s *Service) barPatch(c *change) bool {
-	c.answer = s.unpatchable(c)
-	if c.answer == nil && c.Op.Kind == api.Update && !c.OnlyNew {
+	c.answer = s.whyUnpatchable(c)
+	barred := c.answer != nil
+	if !barred && c.Op.Kind == api.Update && !c.OnlyNew {
 		c.Outcome.Reason = c.WhyPipelineForbids()
+		barred = c.Outcome.Reason != ""
 	}
-	c.unpatchable = c.answer != nil || c.Op.Kind == api.Update && !c.OnlyNew && c.Outcome.Reason != ""
-	return c.unpatchable
+	if barred {
+		c.obstacle = unpatchable
+	}
+	return barred
 }
 
 // choosePatchGuard guards a patch that has no if_seq_no: by If-Match, or by the stamp of a copy. If-Match: * asks for any document.

@@ -47,7 +47,7 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	var unreplayed *noReplayError
 	var both *merge.ConflictError
 	var moved *intent.MovedError
-	var unfit *intent.ApplyError
+	var failed *intent.ApplyError
 	switch {
 	case errors.As(err, &unreplayed):
 		c.notReplayed(unreplayed.reason)
@@ -61,9 +61,12 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 	case errors.As(err, &both):
 		return c.conflict("rule [" + c.Rule.Name + "] refuses to merge: both the client and another client changed [" +
 			strings.Join(both.Paths, ", ") + "]")
-	case errors.As(err, &unfit):
-		c.unfit, c.unpatchable = true, c.patch != nil && intent.Unreadable(unfit.Err)
-		return c.unapplied(unfit)
+	case errors.As(err, &failed):
+		c.obstacle = unfit
+		if c.patch != nil && intent.Unreadable(failed.Err) {
+			c.obstacle = unpatchable
+		}
+		return c.unapplied(failed)
 	default:
 		// The engine may take a body that the merge can't read: optimist only guards such a write, and the conflict is the answer.
 		c.Outcome.Reason = outcome.ReasonFormat

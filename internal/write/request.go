@@ -45,16 +45,14 @@ type change struct {
 	shareable    bool       // it may share a write with other changes, if its client sees documents whole: see mayShare
 
 	// What has become of it until now: the attempt.
-	unfit        bool // what the client asks for can't be done to the document as it is: a test in its patch fails, say
 	attempts     int
 	draft        intent.Draft // of the last attempt
-	unpatchable  bool         // optimist can't apply the patch, as it has found out meanwhile
-	maybeApplied bool         // a try may have been applied: a 409 may come from the client's own write
-	tries        []mark.Mark  // the marks of tries that may have been applied: see marks.go
-	trailLeft    mark.Trail   // the marks that the last try leaves in the document, if it is applied
+	obstacle     obstacle
+	maybeApplied bool        // a try may have been applied: a 409 may come from the client's own write
+	tries        []mark.Mark // the marks of tries that may have been applied: see marks.go
+	trailLeft    mark.Trail  // the marks that the last try leaves in the document, if it is applied
 
-	barred bool // the locks refuse it
-	moves  int  // how often it has begun again because the index's name was moved
+	moves int // how often it has begun again because the index's name was moved
 
 	lead attempt // the attempt on its batch, if it leads the batch
 
@@ -67,6 +65,16 @@ type change struct {
 	ctx         context.Context // of Do, within the client's own time
 	cancel      context.CancelFunc
 }
+
+// obstacle is why optimist itself doesn't make a change.
+type obstacle uint8
+
+const (
+	noObstacle  obstacle = iota
+	locked               // the locks refuse it
+	unfit                // what the client asks for can't be done to the document as it is: a test in its patch fails, say
+	unpatchable          // optimist can't apply the patch; if it stands for an _update, the engine may
+)
 
 // The fields that optimist adds to answers.
 var (

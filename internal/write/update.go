@@ -200,7 +200,7 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 	if valid {
 		err = s.edit(ctx, c)
 		unread := errors.Is(err, es.ErrForbidden) || errors.Is(err, es.ErrNoSource)
-		if taken = !c.unpatchable && !errors.Is(err, errNoGuard) && !(unread && c.attempts == 0); !taken {
+		if taken = c.obstacle != unpatchable && !errors.Is(err, errNoGuard) && !(unread && c.attempts == 0); !taken {
 			err = nil
 		}
 	}
