@@ -2,15 +2,11 @@ package write
 
 import (
 	"context"
-	"errors"
 
 	"optimist/internal/api"
-	"optimist/internal/base"
 	"optimist/internal/delivery"
-	"optimist/internal/doc"
 	"optimist/internal/gate"
 	"optimist/internal/outcome"
-	"optimist/internal/respond"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 )
@@ -30,14 +26,12 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	// A client deletes a document that it hasn't found. The engine says not_found, or deletes a document that came since.
-	absent := c.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent
-	if absent && (s.gate.Enforces(c.Rule) || c.req.Journal != nil) {
-		if absent, err = s.deleteAbsent(ctx, c); absent || err != nil {
+	if c.Op.Kind == api.Delete && c.Base.Kind == session.KindAbsent {
+		if done, err := s.deleteUnseen(ctx, c); done || err != nil {
 			return err
 		}
 	}
-	if passed || absent || c.Index.DataStream != "" && (!c.Base.Numbers.Known() || c.Outcome.Base == outcome.BaseFetched) {
+	if passed || c.Index.DataStream != "" && (!c.Base.Numbers.Known() || c.Outcome.Base == outcome.BaseFetched) {
 		return s.pass(ctx, c, c.Outcome.Reason)
 	}
 	c.unmark()
@@ -86,32 +80,6 @@ func (s *Service) create(ctx context.Context, c *change) error {
 		return err
 	}
 	return s.pass(ctx, c, reason)
-}
-
-// deleteNothing answers a delete with If-None-Match: *, which has nothing to delete. It only looks whether there is a document.
-func (s *Service) deleteNothing(ctx context.Context, c *change) error {
-	if err := s.bases.Locate(ctx, &c.Search); err != nil {
-		return err
-	}
-	if c.InOthersStream() {
-		return s.pass(ctx, c, outcome.ReasonDataStream)
-	}
-	c.Outcome.Kind = outcome.Guarded
-	s.events.Fetch.Call(c.Rule.Name)
-	rev, err := s.bases.Current(ctx, &c.Search)
-	switch {
-	case (err == nil || errors.Is(err, doc.ErrMissing)) && s.gate.Enforces(c.Rule) && s.barAlone(ctx, c, rev.Source, nil):
-	case errors.Is(err, base.ErrNoIndex):
-		c.answer = respond.NoSuchIndex(c.Name, "")
-	case errors.Is(err, doc.ErrMissing):
-		// as the engine answers for a document that it never had
-		c.answer = c.filtered(respond.Written(s.documentOf(c), doc.Revision{Version: 1}, respond.NotFound))
-	case err != nil && !rev.Known():
-		return err
-	default:
-		c.answer = respond.Exists(c.Doc.Index, c.Doc.ID, rev.Version)
-	}
-	return nil
 }
 
 // settleTransform finds out whether the rule's transform can be applied to a write, and decides anew whether the write is passed. The body

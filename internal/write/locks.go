@@ -91,8 +91,11 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 	return s.barAlone(ctx, c, cur, body), nil
 }
 
-// barAlone gives a change without a lane the answer of the locks, if they refuse it, and reports whether they do.
+// barAlone gives a change without a lane the answer of the locks, if its rule enforces them and they refuse it. It reports whether they do.
 func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) bool {
+	if !s.gate.Enforces(c.Rule) {
+		return false
+	}
 	answer, reason := s.gate.Ask(ctx, c.atGate(), cur, body)
 	if answer == nil {
 		return false
@@ -106,23 +109,4 @@ func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) boo
 func (c *change) refuseUnguardable(why string) {
 	c.answer, c.obstacle = c.atGate().Unguardable(why), locked
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, outcome.ReasonUnguardable
-}
-
-// deleteAbsent deals with a delete by a client that has found no document. The engine would delete, unguarded, a document that came since.
-// If there still is no document, the delete gets its answer, and done is true. Otherwise that document is the delete's base.
-func (s *Service) deleteAbsent(ctx context.Context, c *change) (done bool, err error) {
-	kind := c.Outcome.Base
-	if err := s.bases.FetchBase(ctx, &c.Search); err != nil {
-		return false, err
-	}
-	c.Outcome.Base = kind
-	if c.Base.Numbers.Known() {
-		return false, nil
-	}
-	if s.gate.Enforces(c.Rule) && s.barAlone(ctx, c, nil, nil) {
-		return true, nil
-	}
-	c.Outcome.Kind = outcome.Guarded
-	c.answer = c.filtered(respond.Written(s.documentOf(c), doc.Revision{Version: 1}, respond.NotFound))
-	return true, nil
 }

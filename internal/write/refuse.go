@@ -31,7 +31,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	switch {
 	case errors.Is(err, intent.ErrGone):
 		c.Outcome.Kind = outcome.Merged
-		c.answer = c.filtered(respond.Written(a.s.documentOf(c), c.revision(), respond.NotFound))
+		c.answer = a.s.notFound(c, c.revision())
 		c.Base.Delete()
 	case errors.Is(err, doc.ErrMissing):
 		c.answer = a.s.noops.Missing(ctx, c.noop(), a.noIndex)
