@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"optimist/internal/ack"
+	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/doubt"
 	"optimist/internal/es"
+	"optimist/internal/gate"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
 	"optimist/internal/jsontext"
@@ -72,7 +74,7 @@ var errNoGuard = errors.New("the engine can't guard the write")
 
 // inLane has the change written in its document's lane.
 func (s *Service) inLane(ctx context.Context, c *change) error {
-	c.shareable = c.shareable && c.req.WriteID == 0 && c.req.Journal == nil // a shared write leaves one mark, and no note
+	c.shareable = c.isShareable()
 	err := s.lanes.Do(ctx, c.place(), c, c.req.Background, func(b *retry.Batch[*change]) { s.run(ctx, b) })
 	if err != nil || c.lead.parked {
 		return err
@@ -111,6 +113,21 @@ func (s *Service) mayJoin(first, m *change) bool {
 		first.policy().MaxAttempts == m.policy().MaxAttempts &&
 		first.req.Tokens.Equal(m.req.Tokens) && first.Credentials() == m.Credentials() && first.req.Route == m.req.Route &&
 		outbound.Alike(&first.out, &m.out)
+}
+
+// isShareable reports whether the change may share a write with others, if its client sees documents whole.
+func (c *change) isShareable() bool {
+	switch {
+	case c.req.WriteID != 0, c.req.Journal != nil: // a shared write leaves one mark, and no note
+		return false
+	case !c.Plain, c.WhyUnmergeable() != "":
+		return false
+	case c.patch != nil:
+		return !c.guard.Known() && !c.OnlyNew
+	case c.Part != nil, c.Op.Kind == api.Delete:
+		return false
+	}
+	return !c.Rule.FailConflict && !gate.ReadsPath(c.Rule) && c.Outcome.Base != outcome.BaseExplicit && c.BaseKnown() && !c.Base.OnlyGuards()
 }
 
 // mayShare reports whether the change may share a write now. That its client sees documents whole is often found out while changes wait.

@@ -5,7 +5,6 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/delivery"
-	"optimist/internal/gate"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
 	"optimist/internal/uri"
@@ -39,7 +38,7 @@ func (s *Service) put(ctx context.Context, c *change) error {
 	if c.Op.Kind == api.Delete {
 		c.intent = c.intents.Delete()
 	} else {
-		c.intent, c.shareable = c.intents.Document(c.guard), c.isShareable()
+		c.intent = c.intents.Document(c.guard)
 	}
 	return s.inLane(ctx, c)
 }
@@ -62,12 +61,6 @@ func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err err
 		c.out.Query = uri.Without(nil, c.out.Query, c.Void...)
 	}
 	return pass, err
-}
-
-// isShareable reports whether the change may share a write with others, if its client sees documents whole.
-func (c *change) isShareable() bool {
-	return !c.Rule.FailConflict && !gate.ReadsPath(c.Rule) && c.Plain && c.Outcome.Base != outcome.BaseExplicit && c.BaseKnown() &&
-		!c.Base.OnlyGuards() && c.WhyUnmergeable() == ""
 }
 
 // create makes a document. The engine itself refuses that when the document exists: its conflict is the answer.

@@ -74,7 +74,6 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return err
 	}
 	c.intent = c.intents.Transforming(&c.patch.Patch)
-	c.shareable = !c.guard.Known() && !c.OnlyNew && c.Plain && c.WhyUnmergeable() == ""
 	err := s.inLane(ctx, c)
 	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
 		c.answer = s.whyUnpatchable(c)
