@@ -51,9 +51,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	}
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
-		switch decided := a.judgeMarks(c); {
-		case decided && c.answer != nil:
-		case decided, !c.maybeApplied && !a.doubt.Open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
+		switch found := a.judgeMarks(c); {
+		case found == applied:
+		case found == notApplied, !c.maybeApplied && !a.doubt.Open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
 			left = append(left, c)
 		default:
 			c.err = ErrUnknownOutcome

@@ -116,31 +116,41 @@ func (a *attempt) current(c *change) doc.Revision {
 	return rev
 }
 
-// judgeMarks judges the change by the marks of the revision just read. decided says that the marks tell its outcome. If the change was
-// applied, it gets its answer. If it wasn't, it may be made again.
-func (a *attempt) judgeMarks(c *change) (decided bool) {
+// evidence is what the marks of a revision say of a change's tries.
+type evidence uint8
+
+const (
+	noEvidence evidence = iota
+	applied             // a try was applied, and the change has its answer
+	notApplied          // no try was applied, and none will be: the change may be made again
+)
+
+// judgeMarks judges the change by the marks of the revision just read.
+func (a *attempt) judgeMarks(c *change) (found evidence) {
 	if len(c.tries) == 0 || a.cur.Source == nil {
-		return false
+		return noEvidence
 	}
 	doubtful := c.maybeApplied
 	switch at := a.trail.Find(c.tries); {
 	case at >= 0:
-		a.applied(c, at)
+		found = applied
+		a.answerApplied(c, at)
 	case a.trail.Excludes(c.tries):
+		found = notApplied
 		c.tries, c.maybeApplied = nil, false
 		a.doubt.Dispel()
 	default:
-		return false
+		return noEvidence
 	}
 	if doubtful {
-		a.s.events.Marked.Call(c.Rule.Name, c.answer != nil)
+		a.s.events.Marked.Call(c.Rule.Name, found == applied)
 	}
-	return true
+	return found
 }
 
-// applied answers a change that was applied: its mark stands at a place in the trail of the revision just read. Marks behind it are of
-// later writes, which the client hasn't seen.
-func (a *attempt) applied(c *change, at int) {
+// answerApplied answers a change that was applied: its mark stands at a place in the trail of the revision just read. Marks behind it are
+// of later writes, which the client hasn't seen.
+func (a *attempt) answerApplied(c *change, at int) {
 	c.maybeApplied, c.trailLeft = false, a.trail
 	m := a.trail[at]
 	rev := a.current(c)
@@ -215,10 +225,13 @@ func (s *Service) findPassed(ctx context.Context, c *change, lost error) error {
 		a.cur, a.trail = c.unmarked(rev)
 		return err
 	})
-	switch {
-	case err != nil, !a.judgeMarks(c):
+	if err != nil {
 		return lost
-	case c.answer == nil: // another write has replaced the revision that the client's guard names
+	}
+	switch a.judgeMarks(c) {
+	case noEvidence:
+		return lost
+	case notApplied: // another write has replaced the revision that the client's guard names
 		guard, _ := api.OwnGuard(c.Op.Query)
 		c.answer = c.conflict((&intent.MovedError{Guard: guard, Current: a.cur.Numbers}).Error())
 	}
@@ -254,7 +267,7 @@ func (s *Service) Find(ctx context.Context, r *Request) (*respond.Answer, error)
 	}
 	c.unmark()
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Guarded, outcome.ReasonFound
-	a.applied(c, at)
+	a.answerApplied(c, at)
 	s.events.Marked.Call(r.Rule.Name, true)
 	return s.finish(c, nil)
 }
