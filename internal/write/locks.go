@@ -11,10 +11,6 @@ import (
 	"optimist/internal/respond"
 )
 
-// makesUpdates reports whether optimist itself merges the doc of an _update, and writes the whole document: a transform, and locks, need
-// the whole document.
-func (c *change) makesUpdates() bool { return c.Rule.Transform != nil || c.Rule.Locks != nil }
-
 // atGate is the change as package gate judges it.
 func (c *change) atGate() *gate.Write {
 	return &gate.Write{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
@@ -70,15 +66,15 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 		}
 	}
 	n, own := api.OwnGuard(c.out.Query)
-	var cur []byte
-	switch kind := c.Op.Kind; {
-	case kind == api.Create, kind == api.IndexAuto, c.OnlyNew && kind == api.Index, own && n.Known() && kind != api.Update:
-	case own && n.Known() && !gate.ReadsPath(c.Rule):
-	default:
+	readsPath := gate.ReadsPath(c.Rule)
+	makesNew := c.isCreate() || c.Op.Kind == api.IndexAuto
+	guarded := n.Known() && !(readsPath && c.Op.Kind == api.Update) // only the engine knows the document that an _update makes
+	if !makesNew && !guarded {
 		c.refuseUnguardable(c.atGate().WhyUnguarded())
 		return true, nil
 	}
-	if gate.ReadsPath(c.Rule) && own {
+	var cur []byte
+	if readsPath && own {
 		rev, err := s.bases.Current(ctx, &c.Search)
 		if err != nil && !errors.Is(err, doc.ErrMissing) {
 			return false, err

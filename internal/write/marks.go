@@ -194,7 +194,7 @@ func (c *change) markPassed(body []byte) []byte {
 	}
 	n, _ := api.OwnGuard(c.Op.Query)
 	m, t := c.newMark(n), mark.Trail(nil)
-	m.New = kind == api.Create || c.OnlyNew
+	m.New = c.isCreate()
 	if n.Known() && n == c.Base.Numbers {
 		t = c.trail
 	}

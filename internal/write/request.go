@@ -159,6 +159,11 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 // field is the field of the documents in which writes leave their marks, or "" where writes leave none.
 func (c *change) field() string { return c.Rule.WriteID }
 
+// isCreate reports whether the client asks for a new document. If the document exists, the engine refuses the write.
+func (c *change) isCreate() bool {
+	return c.Op.Kind == api.Create || c.Op.Kind == api.Index && c.OnlyNew
+}
+
 // goesAsPart reports whether the change goes upstream as an _update of its part, and not as a document.
 func (c *change) goesAsPart() bool { return c.Part != nil && c.patch == nil }
 

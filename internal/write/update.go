@@ -176,6 +176,10 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 	return nil
 }
 
+// makesUpdates reports whether optimist itself merges the doc of an _update, and writes the whole document: a transform, and locks, need
+// the whole document.
+func (c *change) makesUpdates() bool { return c.Rule.Transform != nil || c.Rule.Locks != nil }
+
 // updateHere performs an _update with `doc` under a rule with a transform, like a patch: it reads the document, merges the part as the
 // engine would, applies the transform, and writes the whole document under the guard of the read. In the part alone, `default` would
 // overwrite, `increment` would count from nothing, and `now` would turn every noop into a write.

@@ -77,7 +77,7 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 		return s.patchDocument(ctx, c)
 	case kind == api.Delete && c.OnlyNew:
 		return s.deleteNothing(ctx, c)
-	case kind == api.Create || kind == api.Index && c.OnlyNew:
+	case c.isCreate():
 		return s.create(ctx, c)
 	case kind == api.IndexAuto:
 		return s.pass(ctx, c, "")
