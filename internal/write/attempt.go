@@ -333,11 +333,17 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	case res.Status == 400 && ack.RefusesGuard(res):
 		res.Release()
 		a.s.catalog.RefusedGuard(first.Asker(), first.Doc.Index)
-		first.Outcome.Reason, first.err, a.open = outcome.ReasonSeqNo, errNoGuard, nil
+		a.endUnguarded(outcome.ReasonSeqNo)
 		return nil
 	}
 	a.handleError(res)
 	return nil
+}
+
+// endUnguarded ends the attempt on its only change, which the engine can't guard. Nothing was written.
+func (a *attempt) endUnguarded(reason string) {
+	c := a.open[0]
+	c.Outcome.Reason, c.err, a.open = reason, errNoGuard, nil
 }
 
 // split gives every open change an attempt of its own. If a try of a change may have been applied, its outcome stays unknown.

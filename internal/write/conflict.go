@@ -45,7 +45,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 			a.split(ctx)
 			return nil
 		}
-		first.Outcome.Reason, first.err, a.open = outcome.ReasonPipeline, errNoGuard, nil
+		a.endUnguarded(outcome.ReasonPipeline)
 		return nil
 	}
 	if len(a.open) > 1 || first.maybeApplied {

@@ -45,10 +45,7 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.batch.Forget()
 	for _, c := range a.open {
 		c.obstacle, c.Outcome.Reason = locked, reason
-		c.Outcome.Kind = outcome.Guarded
-		if c.attempts == 0 {
-			c.Outcome.Kind = outcome.Refused
-		}
+		c.Outcome.Kind = c.kindRefused()
 	}
 	a.answerAll(answer)
 }

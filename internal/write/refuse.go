@@ -24,10 +24,7 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 		c.err = ErrUnknownOutcome // an earlier try may have been applied, and the refusal is of a later one
 		return
 	}
-	c.Outcome.Kind = outcome.Guarded
-	if c.attempts == 0 {
-		c.Outcome.Kind = outcome.Refused
-	}
+	c.Outcome.Kind = c.kindRefused()
 	switch {
 	case errors.Is(err, intent.ErrGone):
 		c.Outcome.Kind = outcome.Merged
@@ -40,6 +37,14 @@ func (a *attempt) refuse(ctx context.Context, c *change, err error) {
 	default:
 		c.answer = a.refusal(c, err)
 	}
+}
+
+// kindRefused is the outcome of a change that optimist itself refuses in its lane: perhaps the engine has refused guarded tries before.
+func (c *change) kindRefused() outcome.Kind {
+	if c.attempts > 0 {
+		return outcome.Guarded
+	}
+	return outcome.Refused
 }
 
 // refusal is the answer to a change that can't be made: the engine's own conflict, if there was one and a conflict is the reason.
