@@ -223,7 +223,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 		a.s.bases.LocateNew(ctx, &first.Search)
 	}
 	stored := got.Revision
-	if got.Numbered && !first.MayBeRewritten() {
+	if got.Numbered && !first.goesAsPart() && !first.MayBeRewritten() { // else the engine spells it in its own way
 		stored.Source = a.load.body
 	}
 	for i, c := range a.open {
@@ -232,6 +232,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 			a.s.acked(ctx, c, res, a.item)
 		}
 		c.answer = a.answerOf(res, i)
+		e := ending{stored: stored, created: got.Created, current: a.cur.Numbers}
 		switch {
 		case got.Missed: // finish gives the base back
 			c.Outcome.Kind, c.Outcome.Reason = outcome.Passed, outcome.ReasonPipeline
@@ -243,10 +244,11 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 			c.patch.Show(c.answer, stored, a.load.body)
 			a.s.rememberPatched(c, stored)
 		case c.Part != nil:
-			stored.Source = nil // nobody knows how the engine spells it
-			a.s.settlePart(c, res, ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: c.draft.AsSent}, got.Numbered)
+			e.same = c.draft.AsSent
+			a.s.settlePart(c, res, e, got.Numbered)
 		default:
-			c.settle(ending{stored: stored, created: got.Created, current: a.cur.Numbers, same: bytes.Equal(a.body, c.Sent)})
+			e.same = bytes.Equal(a.body, c.Sent)
+			c.settle(e)
 		}
 		a.s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 	}
