@@ -61,6 +61,7 @@ func (c *change) leaveToEngine() {
 		c.Outcome.Base = outcome.BaseNone
 	}
 	c.Part, c.viewWithPart, c.Sent, c.out.Query = nil, nil, c.req.Body, c.Op.Query
+	c.err = nil // that of the lane, if it has come from there
 }
 
 // seePart applies the part to the client's view. If it can't be applied, only the view's numbers count.

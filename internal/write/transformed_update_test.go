@@ -12,6 +12,7 @@ import (
 	"optimist/internal/outbound"
 	"optimist/internal/patch"
 	"optimist/internal/rule"
+	"optimist/internal/session"
 	"optimist/internal/upstream"
 )
 
@@ -254,6 +255,28 @@ func TestAnUpdateThatMayHaveBeenAppliedIsNotHandedToTheEngine(t *testing.T) {
 	if !errors.Is(r.err, ErrUnknownOutcome) || w.stored("1") != deep {
 		t.Errorf("got %v, and stored is %.20s", r, w.stored("1"))
 	}
+}
+
+// An _update leaves the lane unsent, because the document can't be read. Then it can be read after all, and optimist makes the _update: what
+// the lane said before must not hide the acknowledgement.
+func TestAnUpdateThatIsMadeHereAfterAllIsAcknowledged(t *testing.T) {
+	w := newWorld(t, "rules: [{name: r, match: {index: [shop]}, transform: [{op: default, path: /t, value: 1}]}]\n")
+	w.put("1", `{"a":1}`)
+	me := w.client("me")
+	me.read("1")
+	reads := 0
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method != "GET" || !strings.HasPrefix(string(r.Target), target1) {
+			return nil, nil
+		}
+		if reads++; reads > 2 {
+			return nil, nil
+		}
+		w.store.DropIndex(session.Credentials{}, "shop") // so that the base is void, and the lane reads before it writes
+		return answering(200, `{"_index":"shop","_id":"1","_version":1,"_seq_no":0,"_primary_term":1,"found":true}`), nil
+	}
+	has(t, me.send("POST", update1, `{"doc":{"a":2}}`), 200, "guarded;attempts=1;base=none")
+	same(t, w.stored("1"), `{"a":2,"t":1}`)
 }
 
 func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
