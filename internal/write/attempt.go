@@ -157,13 +157,14 @@ func (s *Service) run(ctx context.Context, b *retry.Batch[*change]) {
 		b.Keep()
 		return
 	}
-	s.leaveBatch(a)
+	a.reportCollisions()
 }
 
-// leaveBatch is called once all changes of a batch have their answers.
-func (s *Service) leaveBatch(a *attempt) {
-	for _, c := range a.batch.Members { // before a client gets its answer: after that, its change's memory may belong to another request
-		s.reportCollision(c)
+// reportCollisions is called once all changes of the batch have their answers, and before a client gets its answer: after that, the memory
+// of its change may belong to another request.
+func (a *attempt) reportCollisions() {
+	for _, c := range a.batch.Members {
+		a.s.reportCollision(c)
 	}
 }
 

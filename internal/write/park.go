@@ -11,14 +11,14 @@ import (
 func (s *Service) Resume(r *Request) (*respond.Answer, error) {
 	c := &r.change
 	defer c.release()
-	s.resume(c.ctx, &c.lead)
+	c.lead.resume(c.ctx)
 	return s.end(c, s.outOfLane(c.ctx, c))
 }
 
-func (s *Service) resume(ctx context.Context, a *attempt) {
+func (a *attempt) resume(ctx context.Context) {
 	defer a.batch.End()
 	a.do(ctx)
-	s.leaveBatch(a)
+	a.reportCollisions()
 }
 
 // release gives back what a write holds, unless the write is parked. It also runs after a panic, so that the session doesn't wait for ever.

@@ -34,7 +34,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
-	c.setAnswer(c.room.FromEngine(res))
+	c.setAnswer(c.answerRoom.FromEngine(res))
 	if c.Outcome.Base == outcome.BaseExplicit {
 		s.reportCollision(c)
 	}

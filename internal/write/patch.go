@@ -69,7 +69,7 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 			"the engine refuses updates with these credentials, as it does where they don't show all of a document")
 		return nil
 	}
-	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
+	c.epoch, c.epochAt = s.sessions.Epoch(), s.sessions.Now()
 	if err := s.choosePatchGuard(ctx, c); err != nil {
 		return err
 	}

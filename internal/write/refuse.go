@@ -103,7 +103,7 @@ func (a *attempt) handleError(res *upstream.Response) {
 // answerOf is the engine's answer for the open change i. The last change gets the answer itself, and the others get copies.
 func (a *attempt) answerOf(res *upstream.Response, i int) *respond.Answer {
 	if i == len(a.open)-1 {
-		return a.open[i].room.FromEngine(res)
+		return a.open[i].answerRoom.FromEngine(res)
 	}
 	return respond.CopyEngine(res)
 }

@@ -37,7 +37,7 @@ type change struct {
 	intents      apply.Write // makes its intent, under its rule
 	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
 	epoch        session.Epoch
-	began        int64       // when the change took its epoch
+	epochAt      int64       // when the change took its epoch
 	guard        doc.Numbers // the client's own guard, if optimist makes the write and doesn't forward it
 	intent       intent.Intent
 	trail        mark.Trail // the marks of the base: unmark has taken them out of its body
@@ -61,7 +61,7 @@ type change struct {
 	err    error
 
 	budgetLevel int64           // how much memory the request held before the first try
-	room        respond.Answer  // memory for the answer, so that most writes allocate none
+	answerRoom  respond.Answer  // memory for the answer, so that most writes allocate none
 	ctx         context.Context // of Do, within the client's own time
 	cancel      context.CancelFunc
 }

@@ -26,7 +26,7 @@ import (
 // The engine merges any other _update; optimist only adds tries, and the guard of an If-Match. Under a rule with a transform, optimist
 // itself applies an _update of a part, like a patch.
 func (s *Service) update(ctx context.Context, c *change) error {
-	c.epoch, c.began = s.sessions.Epoch(), s.sessions.Now()
+	c.epoch, c.epochAt = s.sessions.Epoch(), s.sessions.Now()
 	if c.OnlyNew {
 		return s.updateOnlyNew(ctx, c)
 	}
@@ -147,7 +147,7 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	if err != nil {
 		return nil, err
 	}
-	c.setAnswer(c.room.FromEngine(res))
+	c.setAnswer(c.answerRoom.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
 		got := s.acked(ctx, c, res, nil)

@@ -88,7 +88,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		b = &taken
 	}
 	defer b.Release()
-	if b.SeenSince(c.began) { // the client has given the patch up, and read the document once more, without it
+	if b.SeenSince(c.epochAt) { // the client has given the patch up, and read the document once more, without it
 		return
 	}
 	saw, _ := c.unmarked(doc.Revision{Source: b.View})
