@@ -22,9 +22,14 @@ import (
 	"optimist/retry"
 )
 
-// update sends an _update. If it is a part, and its client has seen the document, it is a change from the client's view: see partial.go.
-// The engine merges any other _update; optimist only adds tries, and the guard of an If-Match. Under a rule with a transform, optimist
-// itself applies an _update of a part, like a patch.
+// Who merges an _update. Each of these functions leaves to the next one what it can't do:
+//
+//	updateSeen (partial.go)  optimist merges the part of a client that has seen the document: a change from the client's view
+//	updateHere               optimist merges any part, as a patch, if a transform or locks need the whole document
+//	updateByEngine           the engine merges: under a guard that the client names (updateGuarded), with tries that optimist adds
+//	                         (updateRetried), or as the client sent it (pass)
+
+// update performs an _update. Two kinds have a way of their own: with If-None-Match: *, and with a journal, only optimist can merge them.
 func (s *Service) update(ctx context.Context, c *change) error {
 	c.epoch, c.epochAt = s.sessions.Epoch(), s.sessions.Now()
 	if c.OnlyNew {
@@ -202,20 +207,23 @@ func (s *Service) updateHere(ctx context.Context, c *change) (taken bool, err er
 		s.rebasePatch(c)
 	}
 	if valid {
-		err = s.edit(ctx, c)
-		unread := errors.Is(err, es.ErrForbidden) || errors.Is(err, es.ErrNoSource)
-		if taken = c.obstacle != unpatchable && !errors.Is(err, errNoGuard) && !(unread && c.attempts == 0); !taken {
-			err = nil
+		if err = s.edit(ctx, c); !c.onlyEngineCan(err) {
+			return true, err
 		}
 	}
-	if !taken && err == nil { // the change is as before, except for the reason why the engine has to apply it
-		before.Outcome.Reason = c.Outcome.Reason
-		if c.Part == nil {
-			c.Base.Release()
-		}
-		*c = before
+	// The change is as before, except for the reason why the engine has to apply it.
+	before.Outcome.Reason = c.Outcome.Reason
+	if c.Part == nil {
+		c.Base.Release()
 	}
-	return taken || err != nil, err
+	*c = before
+	return false, nil
+}
+
+// onlyEngineCan reports whether only the engine can carry out an _update, of which edit has ended with err. Nothing was written.
+func (c *change) onlyEngineCan(err error) bool {
+	unread := errors.Is(err, es.ErrForbidden) || errors.Is(err, es.ErrNoSource)
+	return c.obstacle == unpatchable || errors.Is(err, errNoGuard) || unread && c.attempts == 0
 }
 
 // updateOnlyNew performs, as a patch, an _update that wants no document to be there. The engine would apply it to one that came meanwhile.
