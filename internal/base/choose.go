@@ -35,13 +35,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 	stampedCopy, stamped := w.stampedCopy()
 	switch {
 	case matched:
-		reserved, err := f.reserveStamped(ctx, w)
-		if err != nil {
-			return false, err
-		}
-		err = f.takeMatch(ctx, w, m)
-		w.Base.Join(reserved)
-		return false, err
+		return false, f.besideStamped(ctx, w, func() error { return f.takeMatch(ctx, w, m) })
 	case stamped:
 		return false, f.takeStamp(ctx, w, stampedCopy)
 	}

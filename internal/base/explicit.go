@@ -43,21 +43,19 @@ func (w *Search) stampedCopy() (c session.Copy, ok bool) {
 // the engine answers with a 409 then, the client gets that.
 func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass bool, err error) {
 	merges := w.Rule.MergeExplicit
-	held, err := f.reserveStamped(ctx, w)
-	if err != nil {
-		return false, err
-	}
-	w.Outcome.Base = outcome.BaseExplicit
-	switch {
-	case n.Known() && !merges:
-		w.Base = f.sessionStore(w).TakeAt(w.Session, w.Ref(), n, w.Sent) // without a wait: the engine decides
-	case n.Known():
-		err = f.takeCopy(ctx, w, session.Copy{Numbers: n})
-	case w.Rule.Session && w.Session.IsNamed():
-		// An external version doesn't name a read. But afterwards the session has seen this document.
-		err = f.takeFromSession(ctx, w)
-	}
-	w.Base.Join(held)
+	err = f.besideStamped(ctx, w, func() error {
+		w.Outcome.Base = outcome.BaseExplicit
+		switch {
+		case n.Known() && !merges:
+			w.Base = f.sessionStore(w).TakeAt(w.Session, w.Ref(), n, w.Sent) // without a wait: the engine decides
+		case n.Known():
+			return f.takeCopy(ctx, w, session.Copy{Numbers: n})
+		case w.Rule.Session && w.Session.IsNamed():
+			// An external version doesn't name a read. But afterwards the session has seen this document.
+			return f.takeFromSession(ctx, w)
+		}
+		return nil
+	})
 	if err != nil {
 		return false, err
 	}
@@ -112,14 +110,21 @@ func (f *Finder) takeOneOf(ctx context.Context, w *Search, m etag.Match) error {
 	return f.takeCopy(ctx, w, m.More[0].AsCopy())
 }
 
-// reserveStamped reserves the copy that the write's stamp names, though the write has another base. If the client writes from that copy
-// again, its next write is known to follow this one. reserveStamped waits for the end of another write from the same copy. So nothing else
-// of the session may be reserved before.
-func (f *Finder) reserveStamped(ctx context.Context, w *Search) (reserved session.Base, err error) {
-	if stampedCopy, ok := w.stampedCopy(); ok && stampedCopy.Token != 0 {
-		return f.sessionStore(w).Hold(ctx, w.Session, w.Ref(), stampedCopy, w.Sent)
+// besideStamped has take take a base, and besides reserves the copy that the write's stamp names. The two end together. If the client
+// writes from that copy again, its next write is then known to follow this one. besideStamped waits for the end of another write from the
+// same copy. So nothing else of the session may be reserved before.
+func (f *Finder) besideStamped(ctx context.Context, w *Search, take func() error) error {
+	stampedCopy, ok := w.stampedCopy()
+	if !ok || stampedCopy.Token == 0 {
+		return take()
 	}
-	return reserved, nil
+	reserved, err := f.sessionStore(w).Hold(ctx, w.Session, w.Ref(), stampedCopy, w.Sent)
+	if err != nil {
+		return err
+	}
+	err = take()
+	w.Base.Join(reserved)
+	return err
 }
 
 // takeStamp makes the copy that the stamp names the base.
