@@ -27,32 +27,32 @@ type Result struct {
 type results struct{ answer, items jsontext.Scanner }
 
 // next reads the next item. With asIs, the client gets the engine's element as it stands. Otherwise the Result is in the form of an answer
-// to a single write, apart from the status in it: see alone. said has the members of the element. ok is false for an item that can't be
+// to a single write, apart from the status in it: see alone. members are those of the element. ok is false for an item that can't be
 // read, and behind the last one.
-func (r *results) next(asIs bool) (res Result, said es.Item, ok bool) {
+func (r *results) next(asIs bool) (res Result, members es.Item, ok bool) {
 	if r.items.IsObject() || !r.items.Enter() {
-		return res, said, false
+		return res, members, false
 	}
 	action := r.items.Inner()
-	if said, ok = es.ReadResult(&action); !ok || said.Status == 0 || !r.items.Leave(&action) {
-		return res, said, false
+	if members, ok = es.ReadResult(&action); !ok || members.Status == 0 || !r.items.Leave(&action) {
+		return res, members, false
 	}
 	element := r.items.Text()
-	res.Status, res.Body = said.Status, element[action.Value:action.End]
+	res.Status, res.Body = members.Status, element[action.Value:action.End]
 	switch {
 	case asIs:
-		res.element, res.failed = element, said.Failure != nil
-	case said.Failure != nil:
+		res.element, res.failed = element, members.Failure != nil
+	case members.Failure != nil:
 		res.place, res.action = placeOf(res.Body), element[action.Key:action.KeyEnd]
-		res.Body = api.AppendError(nil, said.Failure, nil, res.Status)
+		res.Body = api.AppendError(nil, members.Failure, nil, res.Status)
 	}
-	return res, said, true
+	return res, members, true
 }
 
 // alone takes the status out of a Result. It changes the answer, which can't be read again afterwards.
-func (res *Result) alone(said *es.Item) {
-	if res.element == nil && said.Failure == nil {
-		res.Body = said.WithoutStatus(res.Body)
+func (res *Result) alone(members *es.Item) {
+	if res.element == nil && members.Failure == nil {
+		res.Body = members.WithoutStatus(res.Body)
 	}
 }
 

@@ -98,7 +98,7 @@ func rejections(writes []*parkedWrite) (again, ended []*parkedWrite) {
 // isBlocked reports whether the engine has refused the item because its index is blocked. If a disk is full, that is a 429, too, but
 // waiting for a moment doesn't help.
 func (w *parkedWrite) isBlocked() bool {
-	return gjson.GetBytes(w.said.Failure, "type").Str == es.BlockType
+	return gjson.GetBytes(w.members.Failure, "type").Str == es.BlockType
 }
 
 // request is the request of a bulk with this body.
@@ -198,7 +198,7 @@ func (g *Group) distribute(writes []*parkedWrite, res *upstream.Response) {
 	}
 	for _, w := range writes {
 		if w.node = res.Node; whole {
-			w.res.alone(&w.said)
+			w.res.alone(&w.members)
 		} else {
 			w.res, w.err = Result{}, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: errShort}
 		}

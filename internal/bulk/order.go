@@ -5,7 +5,7 @@ import "slices"
 // readAll gives each write the result in its place. It reports false unless there are as many.
 func (r *results) readAll(writes []*parkedWrite) (whole bool) {
 	for _, w := range writes {
-		if w.res, w.said, whole = r.next(w.asIs); !whole {
+		if w.res, w.members, whole = r.next(w.asIs); !whole {
 			return false
 		}
 	}
@@ -23,7 +23,7 @@ func (it *Item) document() document { return document{it.Index, it.ID} }
 func mayBeMixedUp(writes []*parkedWrite) bool {
 	several := slices.ContainsFunc(writes, func(w *parkedWrite) bool { return w.doc.index != writes[0].doc.index })
 	return slices.ContainsFunc(writes, func(w *parkedWrite) bool {
-		return w.doc.id != "" && (!w.said.HasID(w.doc.id) || several && string(w.said.Index) != w.doc.index)
+		return w.doc.id != "" && (!w.members.HasID(w.doc.id) || several && string(w.members.Index) != w.doc.index)
 	})
 }
 
@@ -79,7 +79,7 @@ func (o *order) byDocument() (ok bool) {
 	}
 	found := make(map[document][]int) // the elements that aren't in their places
 	for k, w := range o.writes {
-		d := o.known(document{string(w.said.Index), w.said.ID()})
+		d := o.known(document{string(w.members.Index), w.members.ID()})
 		if d.id != "" && d.id == w.doc.id && (d == o.known(w.doc) || wanted[d] == 0) {
 			o.take(k, k)
 			continue

@@ -14,7 +14,7 @@ import (
 // parkedWrite is a write that waits for its request, and then for its result.
 type parkedWrite struct {
 	text    []byte
-	said    es.Item // the members of res, if the engine's answer to the bulk has the results of the items
+	members es.Item // the members of res, if the engine's answer to the bulk has the results of the items
 	at      int     // the item's place in the bulk: items go in the client's order, on which the mapping of a new field depends
 	res     Result
 	node    string // the node that answered
@@ -107,14 +107,14 @@ func (w *Way) Launch(r Resumer) {
 	w.group.park(&w.parked)
 }
 
-// Received is the result of the write that was sent last. If it is an item of the engine's answer to a bulk, said has its members.
-func (w *Way) Received() (_ *upstream.Response, said *es.Item, _ error) {
+// Received is the result of the write that was sent last. If it is an item of the engine's answer to a bulk, members are those of the item.
+func (w *Way) Received() (_ *upstream.Response, members *es.Item, _ error) {
 	p := &w.parked
 	if p.err != nil {
 		return nil, nil, p.err
 	}
-	if p.said.Status == p.res.Status { // else it is the answer to an earlier try, or there is none
-		said = &p.said
+	if p.members.Status == p.res.Status { // else it is the answer to an earlier try, or there is none
+		members = &p.members
 	}
 	w.item.place, w.item.action = p.res.place, nil
 	if !bytes.HasPrefix(p.text[1:], p.res.action) {
@@ -127,7 +127,7 @@ func (w *Way) Received() (_ *upstream.Response, said *es.Item, _ error) {
 		r = new(upstream.Response)
 	}
 	r.Status, r.Fields, r.Payload, r.Node, r.OfAll = p.res.Status, w.group.Head(), p.res.Body, p.node, p.res.ofAll
-	return r, said, nil
+	return r, members, nil
 }
 
 // roomOfAction is what most actions take, in bytes, beyond the document's id and the parameters.
