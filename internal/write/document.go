@@ -46,11 +46,15 @@ func (s *Service) put(ctx context.Context, c *change) error {
 // chooseWay chooses the base, and whether the write is passed.
 func (s *Service) chooseWay(ctx context.Context, c *change) (passed bool, err error) {
 	passed, err = s.chooseBase(ctx, c)
-	if err == nil && c.req.Journal != nil && passed {
+	if err == nil && passed && c.req.Journal != nil {
 		passed, err = s.readBeforePass(ctx, c)
 	}
-	if err == nil && c.Rule.Transform != nil {
-		passed, err = s.settleTransform(ctx, c, passed)
+	if err != nil || c.Rule.Transform == nil {
+		return passed, err
+	}
+	reads, err := s.settleTransform(ctx, c)
+	if err == nil && passed && reads {
+		return s.readBeforePass(ctx, c)
 	}
 	return passed, err
 }
@@ -75,19 +79,18 @@ func (s *Service) create(ctx context.Context, c *change) error {
 	return s.pass(ctx, c, reason)
 }
 
-// settleTransform finds out whether the rule's transform can be applied to a write, and decides anew whether the write is passed. The body
-// has to be JSON. If the transform reads the stored document, optimist has to be able to read the document as it is stored.
-func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (bool, error) {
+// settleTransform finds out whether the rule's transform can be applied to a write: the body has to be JSON, and a document that the
+// transform reads has to be readable as it is stored. reads says that the transform needs the stored document.
+func (s *Service) settleTransform(ctx context.Context, c *change) (reads bool, err error) {
 	t := c.intents.Transformer()
 	if t == nil {
-		return passed, nil
+		return false, nil
 	}
 	reason := outcome.ReasonFormat
 	if c.JSON {
 		if !t.ReadsCurrent() || c.Base.Kind == session.KindAbsent {
-			return passed, nil
+			return false, nil
 		}
-		var err error
 		if reason, err = s.bases.WhyUnreadable(ctx, &c.Search); err != nil {
 			return false, delivery.CantAsk(err)
 		}
@@ -97,12 +100,8 @@ func (s *Service) settleTransform(ctx context.Context, c *change, passed bool) (
 		if c.Outcome.Reason == "" {
 			c.Outcome.Reason = reason
 		}
-		return passed, nil
 	}
-	if passed {
-		return s.readBeforePass(ctx, c)
-	}
-	return false, nil
+	return reason == "", nil
 }
 
 // readBeforePass is for a write that would be passed, although a transform or a journal needs the stored document. It fetches the document,
