@@ -32,15 +32,15 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	a.s.events.Conflict.Call(first.Rule.Name)
 	a.batch.Forget()
 	a.batch.Progress()
-	noop := res.Status != http.StatusConflict // an _update that only creates has found a document
-	if noop {
+	exists := res.Status != http.StatusConflict // an _update that only creates has found a document
+	if exists {
 		a.conflict = respond.Exists(first.Doc.Index, first.Doc.ID, ack.Read(res, doc.Ref{}).Version)
 	} else {
 		a.conflict = respond.CopyEngine(res)
 	}
 	a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
 	res.Release()
-	if !noop && !a.anyMaybeApplied() && a.s.noops.Reroutes(ctx, first.noop(), a.load.guard, a.conflict) {
+	if !exists && !a.anyMaybeApplied() && a.s.noops.Reroutes(ctx, first.noop(), a.load.guard, a.conflict) {
 		if len(a.open) > 1 {
 			a.split(ctx)
 			return nil
@@ -71,13 +71,13 @@ func (a *attempt) fetch(ctx context.Context) error {
 	}
 	rev, err := a.s.bases.Current(ctx, &first.Search)
 	a.batch.Progress()
-	moved := errors.Is(err, base.ErrMoved)
-	a.noIndex, a.moved = errors.Is(err, base.ErrNoIndex), moved && !a.anyMaybeApplied()
+	a.noIndex = errors.Is(err, base.ErrNoIndex)
 	switch {
-	case a.moved:
-		return base.ErrMoved
-	case moved: // to ask again would find the same
+	case errors.Is(err, base.ErrMoved) && a.anyMaybeApplied(): // to ask again would find the same
 		return ErrUnknownOutcome
+	case errors.Is(err, base.ErrMoved):
+		a.moved = true
+		return base.ErrMoved
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		a.cur, a.trail = first.unmarked(rev)
 		if err == nil {
