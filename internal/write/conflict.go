@@ -52,7 +52,7 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 		return doc.ErrConflict
 	}
 	reason := a.s.whyNotReplayed(ctx, first)
-	if reason == "" || !a.samePrimary(ctx) {
+	if reason == "" || !a.judgeConflicts(ctx) {
 		return doc.ErrConflict
 	}
 	first.notReplayed(reason)
@@ -90,7 +90,7 @@ func (a *attempt) fetch(ctx context.Context) error {
 		return nil
 	case delivery.MayAskAgain(err):
 		return fmt.Errorf("%w: %w", doc.ErrConflict, err)
-	case a.anyMaybeApplied(), a.conflict != nil && !a.samePrimary(ctx):
+	case a.anyMaybeApplied(), a.conflict != nil && !a.judgeConflicts(ctx):
 		return delivery.Unknown(err)
 	case a.conflict != nil:
 		// Nothing was written: the engine's conflict says so, and the client knows what to do about it.
@@ -104,7 +104,8 @@ func (a *attempt) fetch(ctx context.Context) error {
 func (a *attempt) locateAgain(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
-		if !a.s.bases.LocateNew(ctx, &c.Search) || c.patch == nil || c.maybeApplied || !a.s.barPatch(c) {
+		barred := a.s.bases.LocateNew(ctx, &c.Search) && c.patch != nil && !c.maybeApplied && a.s.barPatch(c)
+		if !barred {
 			left = append(left, c)
 		}
 	}

@@ -52,8 +52,9 @@ func (a *attempt) judgeDoubt(ctx context.Context) {
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
 		switch found := a.judgeMarks(c); {
-		case found == applied:
-		case found == notApplied, !c.maybeApplied && !a.doubt.Open(), still, a.mayRepeat(c), !c.maybeApplied && a.samePrimary(ctx):
+		case found == applied: // it has its answer
+		case found == notApplied, !c.maybeApplied && !a.doubt.Open(), still, a.mayRepeat(c),
+			!c.maybeApplied && a.judgeConflicts(ctx):
 			left = append(left, c)
 		default:
 			c.err = ErrUnknownOutcome
@@ -80,28 +81,28 @@ func (a *attempt) othersWrote() bool {
 	return !first.goesAsPart() && a.doubt.OthersWrote(&a.cur, !first.MayBeRewritten())
 }
 
-// samePrimary reports whether all conflicts so far were conflicts with other clients: the shard has kept its primary. Otherwise a try may
-// have conflicted with itself, and all open changes may have been applied.
-func (a *attempt) samePrimary(ctx context.Context) bool {
+// judgeConflicts reports whether all conflicts so far were with other clients: the shard has kept its primary. Otherwise a try may have
+// conflicted with itself. Then judgeConflicts notes that all open changes may have been applied.
+func (a *attempt) judgeConflicts(ctx context.Context) (withOthers bool) {
 	pending := a.doubt.Merged()
 	if pending.Answered.IsZero() {
 		return true
 	}
 	first := a.open[0]
 	pending.Index, pending.Term = first.Doc.Index, first.Base.TermBefore()
-	same := a.s.primaries.SamePrimary(ctx, first.Asker(), &pending, a.cur.PrimaryTerm)
+	withOthers = a.s.primaries.SamePrimary(ctx, first.Asker(), &pending, a.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{a.open, a.separate} {
 		for _, c := range changes {
-			c.maybeApplied = c.maybeApplied || !same
+			c.maybeApplied = c.maybeApplied || !withOthers
 		}
 	}
 	a.doubt.Dispel()
-	return same
+	return withOthers
 }
 
 // settleDoubt is called when a change is refused, or the tries end. A conflict is the answer only if other clients' writes caused it.
 func (a *attempt) settleDoubt(ctx context.Context) {
 	if len(a.open) > 0 && a.doubt.Open() {
-		a.samePrimary(ctx)
+		a.judgeConflicts(ctx)
 	}
 }
