@@ -17,11 +17,11 @@ type carrier interface {
 
 // load is one write to send.
 type load struct {
-	*change             // whose request it goes as
-	body    []byte      // the document, also for an _update; for a delete, the client's own body
-	part    intent.Part // for an _update, the part of body that is sent
-	remove  bool        // the document shall not be there
-	guard   doc.Numbers // the revision whose place it may take; zero for a document that must not be there
+	change *change     // whose request it goes as
+	body   []byte      // the document, also for an _update; for a delete, the client's own body
+	part   intent.Part // for an _update, the part of body that is sent
+	remove bool        // the document shall not be there
+	guard  doc.Numbers // the revision whose place it may take; zero for a document that must not be there
 }
 
 // single carries each load as a request of its own: the client's, with the body and the guard put in.
@@ -29,25 +29,26 @@ type single struct{ delivery.Sender }
 
 func (s single) carry(ctx context.Context, l *load) (*upstream.Response, error) {
 	body, create := l.outgoing()
-	return s.send(ctx, l.change, l.out.Guarded(body, l.guard, create))
+	return s.send(ctx, l.change, l.change.out.Guarded(body, l.guard, create))
 }
 
 // park hands the request to the change's Parker, and reports whether the Parker keeps it.
 func (l *load) park() bool {
 	body, create := l.outgoing()
-	return l.req.Parker.Park(&l.out, body, l.guard, create)
+	return l.change.req.Parker.Park(&l.change.out, body, l.guard, create)
 }
 
 // outgoing is the body that is sent. create says that there must be no document.
 func (l *load) outgoing() (body []byte, create bool) {
+	c := l.change
 	body, create = l.body, !l.guard.Known() && !l.remove
 	switch {
 	case l.remove:
-		body = l.req.Body
-	case l.goesAsPart() && create:
-		body, create = l.change.Part.UpdateBody(l.Op, l.req.Body, nil, body), false
-	case l.goesAsPart():
-		body = l.change.Part.UpdateBody(l.Op, l.req.Body, l.part, nil)
+		body = c.req.Body
+	case c.goesAsPart() && create:
+		body, create = c.Part.UpdateBody(c.Op, c.req.Body, nil, body), false
+	case c.goesAsPart():
+		body = c.Part.UpdateBody(c.Op, c.req.Body, l.part, nil)
 	}
 	return body, create
 }

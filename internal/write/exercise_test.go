@@ -69,7 +69,7 @@ type bulkItem struct{ single }
 
 func (b bulkItem) carry(ctx context.Context, l *load) (*upstream.Response, error) {
 	action := fmt.Appendf(nil, `{"index":{"_index":%q,"_id":%q,"if_seq_no":%d,"if_primary_term":%d}}`,
-		l.Doc.Index, l.Doc.ID, l.guard.SeqNo, l.guard.PrimaryTerm)
+		l.change.Doc.Index, l.change.Doc.ID, l.guard.SeqNo, l.guard.PrimaryTerm)
 	res, err := b.Send(ctx, &upstream.Request{Method: http.MethodPost, Target: []byte("/_bulk"),
 		Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/x-ndjson")}},
 		Body:   bytes.Join([][]byte{action, l.body, nil}, []byte("\n"))})

@@ -31,7 +31,7 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 	l, c := &a.load, a.load.change
 	e := journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,
-		Remove: l.remove, AsPart: l.goesAsPart()}
+		Remove: l.remove, AsPart: c.goesAsPart()}
 	var moved *journal.MovedError
 	if a.journalPlace, err = e.Note(ctx); errors.As(err, &moved) {
 		a.conflict = c.conflict(moved.Reason)
