@@ -207,7 +207,7 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		}
 	}
 	body, err := a.compose(ctx)
-	for err == nil && len(a.open) > 0 && a.s.gate.Enforces(a.open[0].Rule) && a.admit(ctx, body) {
+	for err == nil && len(a.open) > 0 && a.admit(ctx, body) {
 		body, err = a.compose(ctx)
 	}
 	switch {

@@ -16,11 +16,14 @@ func (c *change) atGate() *gate.Write {
 	return &gate.Write{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
 }
 
-// admit asks the locks about the open changes, which go as one write, under a rule that enforces locks. Call it right before the write is
+// admit asks the locks about the open changes, which go as one write, if their rule enforces locks. Call it right before the write is
 // sent, once its guard is known. Changes that the locks refuse get their answer. again says that the document has to be read first,
 // because nobody knows where in the tree it is.
 func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	first := a.open[0]
+	if !a.s.gate.Enforces(first.Rule) {
+		return false
+	}
 	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {
 		if a.source.isRead() {
 			refusal := first.atGate().Unguardable("its document can't be read, which says where in the tree of locks it is")

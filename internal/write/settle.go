@@ -270,9 +270,7 @@ func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	if refusal != nil {
 		a.settleDoubt(ctx)
 	}
-	if a.s.gate.Enforces(a.open[0].Rule) {
-		a.admit(ctx, a.cur.Source)
-	}
+	a.admit(ctx, a.cur.Source)
 	switch {
 	case len(a.open) == 0: // the locks have refused them
 	case refusal != nil:
