@@ -137,7 +137,7 @@ func TestTheStrongestBaseIsChosen(t *testing.T) {
 		"nothing, of a client without a session":   {rule: all, more: func(w *Search) { w.Anonymous = true }, pass: true, kind: outcome.BaseNone},
 		"nothing, and the rule fetches":            {rule: fetch, seq: 9, kind: outcome.BaseFetched},
 		"nothing, and the rule rejects":            {rule: reject, err: ErrPreconditionRequired, kind: outcome.BaseNone},
-		"nothing, of a write that may be undone":   {rule: overwrite, more: func(w *Search) { w.Guarded = true }, seq: 9, kind: outcome.BaseFetched},
+		"nothing, of a write that may be undone":   {rule: overwrite, more: func(w *Search) { w.Journalled = true }, seq: 9, kind: outcome.BaseFetched},
 		"nothing, of a part":                       {rule: reject, more: func(w *Search) { w.Part = &patch.Request{} }, pass: true, kind: outcome.BaseNone},
 		"half a guard is the engine's to refuse":   {target: "/shop/_doc/1?if_seq_no=4", rule: all, pass: true, seq: 2, kind: outcome.BaseExplicit},
 		"a guard that names nothing":               {target: "/shop/_doc/1?if_seq_no=-2&if_primary_term=0", rule: all, seq: 2, kind: outcome.BaseRead, void: api.GuardParams},
@@ -161,8 +161,8 @@ func TestTheStrongestBaseIsChosen(t *testing.T) {
 			if pass != c.pass || !errors.Is(err, c.err) || w.Base.Numbers != want {
 				t.Errorf("pass %v, base %v, %v; want %v, %v, %v", pass, w.Base.Numbers, err, c.pass, want, c.err)
 			}
-			if w.Outcome.Base != c.kind || !slices.Equal(w.Void, c.void) {
-				t.Errorf("a base by %v, which takes the place of %q; want %v, %q", w.Outcome.Base, w.Void, c.kind, c.void)
+			if w.Outcome.Base != c.kind || !slices.Equal(w.Dropped, c.void) {
+				t.Errorf("a base by %v, which takes the place of %q; want %v, %q", w.Outcome.Base, w.Dropped, c.kind, c.void)
 			}
 		})
 	}
@@ -420,7 +420,7 @@ func TestAWriteThatMayBeUndoneAsksWhichIndexItIs(t *testing.T) {
 	}{{false, 0, 0}, {true, 0, 1}, {true, incarnationAge / 2, 1}, {true, incarnationAge, 2}} {
 		now = now.Add(want.after)
 		w := writing(t, "PUT", "/shop/_doc/1", rule.Rule{})
-		w.Guarded, w.Found = want.guarded, &catalog.Index{Index: es.Index{Name: "shop", UUID: "life-1"}}
+		w.Journalled, w.Found = want.guarded, &catalog.Index{Index: es.Index{Name: "shop", UUID: "life-1"}}
 		if err := f.Locate(t.Context(), w); err != nil || asked != want.asked || (w.Index.UUID == "life-2") != want.guarded {
 			t.Errorf("%d: %+v, after %d questions; %v", i, w.Index, asked, err)
 		}

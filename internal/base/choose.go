@@ -26,7 +26,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 		return f.takeGuard(ctx, w, n)
 	}
 	if _, given := api.ReadGuard(w.Op.Query); given {
-		w.Void = api.GuardParams
+		w.Dropped = api.GuardParams
 	}
 	m, matched, err := w.IfMatch()
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *Finder) choose(ctx context.Context, w *Search) (pass bool, err error) {
 // takePreset makes the given base the write's base.
 func (w *Search) takePreset() {
 	g := w.Preset
-	w.Void = api.GuardParams
+	w.Dropped = api.GuardParams
 	w.Base = session.Base{Kind: g.Kind, Numbers: g.Numbers, Version: g.Version, View: g.View, Stored: g.Stored}
 	w.Outcome.Base = kindOf(g.Kind)
 	if g.Kind == session.KindExplicit {

@@ -63,7 +63,7 @@ func (f *Finder) takeGuard(ctx context.Context, w *Search, n doc.Numbers) (pass 
 		w.Outcome.Reason = outcome.ReasonExplicit
 		return true, nil
 	}
-	w.Void = []string{"if_seq_no", "if_primary_term"}
+	w.Dropped = []string{"if_seq_no", "if_primary_term"}
 	if w.Outcome.Ambiguous = w.Base.Ambiguous && !w.Base.OnlyGuards(); w.Outcome.Ambiguous && w.Rule.FailAmbiguous {
 		return false, ErrAmbiguous
 	}

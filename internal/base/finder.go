@@ -47,7 +47,7 @@ func (w *Search) MayBeRewritten() bool {
 func (f *Finder) Locate(ctx context.Context, w *Search) (err error) {
 	found, maxAge := w.Found, time.Duration(0)
 	w.Found = nil
-	if w.Stamp.Known() || w.Guarded {
+	if w.Stamp.Known() || w.Journalled {
 		found, maxAge = nil, incarnationAge
 	}
 	if found != nil {

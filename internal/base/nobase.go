@@ -36,7 +36,7 @@ func (f *Finder) withoutBase(ctx context.Context, w *Search) (pass bool, err err
 	switch {
 	case w.Rule.Unknown == rule.UnknownReject:
 		return false, ErrPreconditionRequired
-	case w.Rule.Unknown == rule.UnknownFetch, w.Guarded:
+	case w.Rule.Unknown == rule.UnknownFetch, w.Journalled:
 		return false, f.FetchBase(ctx, w)
 	default:
 		return true, nil

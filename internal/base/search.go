@@ -94,7 +94,7 @@ type Question struct {
 	*Request
 	intake.Write                // what the request says
 	Found        *catalog.Index // that the write is of, if it was just asked what that is; nil: Locate asks
-	Guarded      bool           // the write must not go without a guard: it may have to be undone
+	Journalled   bool           // the write must not go without a guard: it may have to be undone
 	Began        time.Time
 	Room         *budget.Account
 	Sent         []byte         // the document; the part of an _update that is merged here; nil for a delete
@@ -106,7 +106,7 @@ type Result struct {
 	Index   catalog.Index
 	Base    session.Base
 	Outcome outcome.Outcome // its Base, Ambiguous and Reason
-	Void    []string        // parameters of the request that the base's own guard takes the place of
+	Dropped []string        // parameters of the request that the base's own guard takes the place of
 	Moved   bool            // the client saw the base in the index for which the name stood before
 }
 

@@ -61,8 +61,8 @@ func (s *Service) chooseWay(ctx context.Context, c *change) (passed bool, err er
 
 // chooseBase finds the base. pass says that the write goes as it is.
 func (s *Service) chooseBase(ctx context.Context, c *change) (pass bool, err error) {
-	if pass, err = s.bases.Choose(ctx, &c.Search); c.Void != nil {
-		c.out.Query = uri.Without(nil, c.out.Query, c.Void...)
+	if pass, err = s.bases.Choose(ctx, &c.Search); c.Dropped != nil {
+		c.out.Query = uri.Without(nil, c.out.Query, c.Dropped...)
 	}
 	return pass, err
 }

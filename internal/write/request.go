@@ -87,7 +87,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 	if c.req != nil { // it is used again
 		*c = change{} // a zero literal clears it in place: one with values would be copied, and a change is large
 	}
-	c.req, c.Question = r, base.Question{Request: &r.Request, Found: r.Found, Guarded: r.Journal != nil, Began: time.Now(), Sent: r.Body}
+	c.req, c.Question = r, base.Question{Request: &r.Request, Found: r.Found, Journalled: r.Journal != nil, Began: time.Now(), Sent: r.Body}
 	c.Doc = r.Names
 	c.out = outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
 		Query: r.Op.Query}
