@@ -194,8 +194,9 @@ func (s *Service) settlePart(c *change, res *upstream.Response, e ending, number
 // settlePassedPart is settlePart for an _update that went as the client sent it. The answer stays as it is.
 func (c *change) settlePassedPart(res *upstream.Response, a *ack.Ack) {
 	b := &c.Base
-	next := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
-	e := ending{stored: a.Revision, same: next && c.ViewIsStored()}
+	// Nobody else has written between the base and this _update, or the engine has found that it changes nothing.
+	alone := b.Version != 0 && a.Version == b.Version+1 || a.Numbers == b.Numbers || b.Kind == session.KindAbsent && a.Created
+	e := ending{stored: a.Revision, same: alone && c.ViewIsStored()}
 	c.seeStored(res, &e, a.Numbered)
 	b.Commit(session.Ack{Stored: e.stored, Sent: c.viewWithPart, AnswerNumbers: a.Numbers, StoredDiffers: !e.same, Created: a.Created})
 }
@@ -300,14 +301,14 @@ func (a *attempt) settleUnchanged(ctx context.Context, c *change) {
 	c.settle(ending{stored: a.current(c), noop: true, current: a.cur.Numbers, same: bytes.Equal(a.cur.Source, c.Sent)})
 }
 
-// saysNothing reports whether the answer leaves the outcome open: it is no acknowledgement, and an earlier try may have been applied.
-func (c *change) saysNothing() bool {
+// leavesDoubt reports whether the answer leaves the outcome open: it is no acknowledgement, and an earlier try may have been applied.
+func (c *change) leavesDoubt() bool {
 	return c.maybeApplied && c.answer != nil && c.answer.Status > http.StatusCreated
 }
 
 // verdict is the change's error.
 func (c *change) verdict() error {
-	if c.err == nil && c.saysNothing() {
+	if c.err == nil && c.leavesDoubt() {
 		status := c.answer.Status
 		c.answer.Release()
 		c.answer = nil
@@ -339,7 +340,7 @@ func (s *Service) reportCollision(c *change) {
 	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Setter: c.Rule,
 		Outcome: c.Outcome.Kind.String(), Network: c.Caller.Client.Network}
 	switch {
-	case c.answer == nil, c.saysNothing():
+	case c.answer == nil, c.leavesDoubt():
 		l.Outcome = "failed"
 	case c.answer.Status == http.StatusConflict:
 		l.Outcome = "refused"

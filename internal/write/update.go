@@ -104,8 +104,8 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 
 // updateRetried sends an _update, and sends it again as long as it conflicts with other clients' writes.
 func (s *Service) updateRetried(ctx context.Context, c *change) error {
-	retries, counts := c.Rule.RetryOnConflict, !c.JSON || patch.RunsScript(c.req.Body)
-	if counts {
+	retries, onlyOnce := c.Rule.RetryOnConflict, !c.JSON || patch.RunsScript(c.req.Body)
+	if onlyOnce {
 		retries = 0 // the engine itself would try again after a conflict with its own first try, and run the script twice
 	}
 	err := retry.Do(ctx, c.policy(), func(ctx context.Context, n int) error {
@@ -119,7 +119,7 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 		}
 		s.events.Conflict.Call(c.Rule.Name)
 		met.Answered, met.Node = time.Now(), res.Node
-		if counts && !s.conflictsWithOthers(ctx, c, &met) {
+		if onlyOnce && !s.conflictsWithOthers(ctx, c, &met) {
 			return nil
 		}
 		return doc.ErrConflict
