@@ -75,21 +75,25 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	}
 	c.intent = c.intents.Transforming(&c.patch.Patch)
 	err := s.inLane(ctx, c)
-	if errors.Is(err, errNoGuard) && (c.Op.Kind == api.Patch || c.OnlyNew) {
+	switch {
+	case errors.Is(err, errNoGuard) && !c.engineCanPatch():
 		c.answer = s.whyUnpatchable(c)
 		return nil
+	case c.answer == nil || c.answer.Status >= 300:
+		return err
 	}
-	if c.answer != nil && c.answer.Status < 300 {
-		if c.Base.Kind != session.KindNone && c.Outcome.Kind != outcome.Passed {
-			rev := es.ParseItem(c.answer.Body).Revision
-			c.Base.Commit(session.Ack{Stored: rev, AnswerNumbers: rev.Numbers})
-		}
-		if f := c.patch.Filter; f != nil {
-			c.answer.Body = f.Append(nil, c.answer.Body)
-		}
+	if c.Base.Kind != session.KindNone && c.Outcome.Kind != outcome.Passed {
+		rev := es.ParseItem(c.answer.Body).Revision
+		c.Base.Commit(session.Ack{Stored: rev, AnswerNumbers: rev.Numbers}) // nothing, if rememberPatched has done so
+	}
+	if f := c.patch.Filter; f != nil {
+		c.answer.Body = f.Append(nil, c.answer.Body)
 	}
 	return err
 }
+
+// engineCanPatch reports whether the patch stands for an _update that the engine, too, can carry out.
+func (c *change) engineCanPatch() bool { return c.Op.Kind == api.Update && !c.OnlyNew }
 
 // whyUnpatchable is the refusal of a patch that can't be done safely, as far as that is known; nil: it can be done.
 func (s *Service) whyUnpatchable(c *change) *respond.Answer {
@@ -100,7 +104,7 @@ func (s *Service) whyUnpatchable(c *change) *respond.Answer {
 func (s *Service) barPatch(c *change) bool {
 	c.answer = s.whyUnpatchable(c)
 	barred := c.answer != nil
-	if !barred && c.Op.Kind == api.Update && !c.OnlyNew {
+	if !barred && c.engineCanPatch() {
 		c.Outcome.Reason = c.WhyPipelineForbids()
 		barred = c.Outcome.Reason != ""
 	}
