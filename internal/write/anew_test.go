@@ -62,6 +62,42 @@ func TestALostWriteIsAppliedToTheSameDocumentOnceMore(t *testing.T) {
 	same(t, w.stored("1"), `{"a":2,"b":7}`)
 }
 
+// The answer to a write is lost. Before its repeat arrives, the index is made anew without sequence numbers. The engine refuses the guard
+// of the repeat, and so nobody can tell whether the first try was applied: the write isn't sent once more, without a guard.
+func TestALostWriteIsNotSentUnguarded(t *testing.T) {
+	for name, c := range map[string]struct{ method, target, body string }{
+		"a document": {"PUT", "/shop/_doc/1", `{"n":2}`},
+		"a part":     {"POST", update1, `{"doc":{"n":2}}`},
+		"a delete":   {"DELETE", "/shop/_doc/1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.put("1", `{"n":1}`)
+			me := w.client("me")
+			me.read("1")
+			var sent []string
+			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+				if !isWrite(r) {
+					return nil, nil
+				}
+				sent = append(sent, string(r.Target))
+				switch {
+				case len(sent) == 1:
+					return nil, lostError
+				case strings.Contains(string(r.Target), "if_seq_no="):
+					return answering(400, `{"error":{"type":"illegal_argument_exception","reason":"disable_sequence_numbers"},"status":400}`), nil
+				}
+				return nil, nil
+			}
+			r := me.send(c.method, c.target, c.body)
+			if !errors.Is(r.err, ErrUnknownOutcome) || !strings.HasPrefix(r.outcome, "unknown;attempts=2") || len(sent) != 2 {
+				t.Errorf("%v; sent %q", r, sent)
+			}
+			same(t, w.stored("1"), `{"n":1}`)
+		})
+	}
+}
+
 // remake has the index made anew around optimist, with a document that has the numbers of the old one's first revision. noticed says that
 // optimist has found out.
 func (w *world) remake(body string, noticed bool) {

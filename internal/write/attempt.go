@@ -331,7 +331,7 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 		res.Release()
 		a.split(ctx)
 		return nil
-	case res.Status == 400 && ack.RefusesGuard(res):
+	case res.Status == 400 && !first.maybeApplied && ack.RefusesGuard(res):
 		res.Release()
 		a.s.catalog.RefusedGuard(first.Asker(), first.Doc.Index)
 		a.endUnguarded(outcome.ReasonSeqNo)
@@ -341,7 +341,8 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	return nil
 }
 
-// endUnguarded ends the attempt on its only change, which the engine can't guard. Nothing was written.
+// endUnguarded ends the attempt on its only change, which the engine can't guard. The change may then go without a guard, so no try may
+// have been applied.
 func (a *attempt) endUnguarded(reason string) {
 	c := a.open[0]
 	c.Outcome.Reason, c.err, a.open = reason, errNoGuard, nil
