@@ -66,7 +66,7 @@ type Write struct {
 	Err    error
 	// Final says that the answer stands, though a later try might get another one: locks refuse the write, or it may have been applied.
 	Final bool
-	// Wanted says that the client asks for a conflict: by its own guard, or by a test of its patch.
+	// Wanted says that the conflict is asked for: by the client's own guard, by a test of its patch, or by the rule's transform.
 	Wanted bool
 }
 

@@ -165,6 +165,31 @@ func TestAConflictThatTheClientAsksForIsItsAnswer(t *testing.T) {
 	}
 }
 
+// A replay would be refused, too: the rule itself doesn't take the document.
+func TestAWriteThatItsRulesTransformRefusesIsNotKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, target string
+		read           bool
+	}{
+		"a base":  {"PUT", "/shop/_doc/1", true},
+		"no base": {"PUT", "/shop/_doc/1", false},
+		"no id":   {"POST", "/shop/_doc", false},
+	} {
+		for _, step := range []string{"{op: test, path: /status, value: open}", "{op: refuse, message: closed}"} {
+			w, shelf := letterWorld(t, letterRule+"  transform: ["+step+"]\n")
+			w.put("1", `{"status":"open"}`)
+			me := w.client("me")
+			if c.read {
+				me.read("1")
+			}
+			has(t, me.send(c.method, c.target, `{"status":"closed"}`), 409, "refused;attempts=0")
+			if len(shelf.kept) > 0 {
+				t.Errorf("%s, %s: kept %+v", name, step, shelf.kept)
+			}
+		}
+	}
+}
+
 func TestTheBaseIsFoundThoughTheEngineIsAway(t *testing.T) {
 	w, shelf := letterWorld(t, letterRule)
 	w.put("1", `{"n":1}`)

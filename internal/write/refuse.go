@@ -67,10 +67,6 @@ func (a *attempt) refusal(c *change, err error) *respond.Answer {
 		return c.conflict("rule [" + c.Rule.Name + "] refuses to merge: both the client and another client changed [" +
 			strings.Join(both.Paths, ", ") + "]")
 	case errors.As(err, &failed):
-		c.obstacle = unfit
-		if c.patch != nil && intent.Unreadable(failed.Err) {
-			c.obstacle = unpatchable
-		}
 		return c.unapplied(failed)
 	default:
 		// The engine may take a body that the merge can't read: optimist only guards such a write, and the conflict is the answer.
@@ -110,6 +106,10 @@ func (a *attempt) answerOf(res *upstream.Response, i int) *respond.Answer {
 
 // unapplied is the answer to a write whose patch, or whose rule's transform, can't be applied to the document.
 func (c *change) unapplied(e *intent.ApplyError) *respond.Answer {
+	c.obstacle = unfit
+	if c.patch != nil && intent.Unreadable(e.Err) {
+		c.obstacle = unpatchable
+	}
 	if errors.As(e, new(*edit.TestError)) {
 		return c.conflict(e.Error())
 	}
