@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -120,7 +121,9 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 		s.events.Conflict.Call(c.Rule.Name)
 		met.Answered, met.Node = time.Now(), res.Node
 		if onlyOnce && !s.conflictsWithOthers(ctx, c, &met) {
-			return nil
+			c.answer.Release()
+			c.answer = nil
+			return fmt.Errorf("%w: it may have conflicted with its own first try", ErrUnknownOutcome)
 		}
 		return doc.ErrConflict
 	})
