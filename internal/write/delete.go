@@ -22,16 +22,14 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 	s.events.Fetch.Call(c.Rule.Name)
 	rev, err := s.bases.Current(ctx, &c.Search)
 	missing := errors.Is(err, doc.ErrMissing)
-	if (err == nil || missing) && s.barAlone(ctx, c, rev.Source, nil) {
-		return nil
-	}
 	switch {
+	case err != nil && !missing && !rev.Known():
+		return err
+	case s.barAlone(ctx, c, &rev, nil):
 	case errors.Is(err, base.ErrNoIndex):
 		c.answer = respond.NoSuchIndex(c.Name, "")
 	case missing:
 		c.answer = s.notFound(c, neverThere)
-	case err != nil && !rev.Known():
-		return err
 	default:
 		c.answer = respond.Exists(c.Doc.Index, c.Doc.ID, rev.Version)
 	}
@@ -53,7 +51,7 @@ func (s *Service) deleteUnseen(ctx context.Context, c *change) (done bool, err e
 	if c.Base.Numbers.Known() {
 		return false, nil
 	}
-	if !s.barAlone(ctx, c, nil, nil) {
+	if !s.barAlone(ctx, c, &doc.Revision{}, nil) {
 		c.Outcome.Kind, c.answer = outcome.Guarded, s.notFound(c, neverThere)
 	}
 	return true, nil

@@ -24,10 +24,9 @@ func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	if !a.s.gate.Enforces(first.Rule) {
 		return false
 	}
-	if gate.ReadsPath(first.Rule) && a.cur.Known() && a.cur.Source == nil {
+	if first.hidesPath(&a.cur) {
 		if a.source.isRead() {
-			refusal := first.atGate().Unguardable("its document can't be read, which says where in the tree of locks it is")
-			a.bar(ctx, refusal, outcome.ReasonUnguardable)
+			a.bar(ctx, first.atGate().Unguardable(whyPathHidden), outcome.ReasonUnguardable)
 			return false
 		}
 		a.source = unread
@@ -73,26 +72,28 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 		c.refuseUnguardable(c.atGate().WhyUnguarded())
 		return true, nil
 	}
-	var cur []byte
+	var cur doc.Revision
 	if readsPath && own {
-		rev, err := s.bases.Current(ctx, &c.Search)
-		if err != nil && !errors.Is(err, doc.ErrMissing) {
+		if cur, err = s.bases.Current(ctx, &c.Search); err != nil && !errors.Is(err, doc.ErrMissing) {
 			return false, err
 		}
-		cur = rev.Source
 	}
 	if c.Op.Kind == api.Delete {
 		body = nil
 	}
-	return s.barAlone(ctx, c, cur, body), nil
+	return s.barAlone(ctx, c, &cur, body), nil
 }
 
 // barAlone gives a change without a lane the answer of the locks, if its rule enforces them and they refuse it. It reports whether they do.
-func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) bool {
-	if !s.gate.Enforces(c.Rule) {
+func (s *Service) barAlone(ctx context.Context, c *change, cur *doc.Revision, body []byte) bool {
+	switch {
+	case !s.gate.Enforces(c.Rule):
 		return false
+	case c.hidesPath(cur):
+		c.refuseUnguardable(whyPathHidden)
+		return true
 	}
-	answer, reason := s.gate.Ask(ctx, c.atGate(), cur, body)
+	answer, reason := s.gate.Ask(ctx, c.atGate(), cur.Source, body)
 	if answer == nil {
 		return false
 	}
@@ -100,6 +101,13 @@ func (s *Service) barAlone(ctx context.Context, c *change, cur, body []byte) boo
 	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, reason
 	return true
 }
+
+// hidesPath reports whether nobody knows where in the tree of locks the document is, because its revision has no source.
+func (c *change) hidesPath(cur *doc.Revision) bool {
+	return gate.ReadsPath(c.Rule) && cur.Known() && cur.Source == nil
+}
+
+const whyPathHidden = "its document can't be read, which says where in the tree of locks it is"
 
 // refuseUnguardable answers a write that can't be guarded, and so must not be sent under enforced locks.
 func (c *change) refuseUnguardable(why string) {
