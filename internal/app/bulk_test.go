@@ -142,3 +142,36 @@ func TestAllOfManyItemsAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestABulkSaysThatItIsUntransformedIfAnItemIs: whether another rule of the configuration has a transform doesn't matter.
+func TestABulkSaysThatItIsUntransformedIfAnItemIs(t *testing.T) {
+	const rules = "rules:\n- {name: shop, match: {index: [shop]}, transform: [{op: default, path: /x, value: 1}]}\n" +
+		"- {name: import, match: {index: [import]}, bulk: pass, transform: [{op: default, path: /x, value: 1}]}\n- {name: rest}\n"
+	item := func(verb, index string) string { return `{"` + verb + `":{"_index":"` + index + `","_id":"1"}}` }
+	for name, c := range map[string]struct {
+		bulk, outcome string
+		rule          string // whose write is counted
+	}{
+		"no transform":           {lines(item("index", "a"), `{}`), "passed;attempts=1;base=none", ""},
+		"a rule that passes it":  {lines(item("index", "import"), `{}`), "passed;attempts=1;base=none;reason=bulk;untransformed", "import"},
+		"a delete":               {lines(item("delete", "import")), "passed;attempts=1;base=none;reason=bulk", ""},
+		"no document":            {lines(item("index", "shop"), `[1]`), "passed;attempts=1;base=none;untransformed", "shop"},
+		"one of two":             {lines(item("index", "shop"), `{}`, item("index", "import"), `{}`), "passed;items=2;passed=2;untransformed=1", "import"},
+		"one without a document": {lines(item("index", "shop"), `{}`, item("index", "shop"), `[1]`), "passed;items=2;passed=2;untransformed=1", "shop"},
+		"a large one": {lines(item("index", "shop"), `{}`, item("index", "shop"), `{"t":"`+strings.Repeat("x", 4<<20)+`"}`),
+			"passed;items=2;passed=2;untransformed=1;too_large=1", "shop"},
+		"nobody knows": {lines(`{"index":{"_index":"a","_id":"1","_id":"2"}}`, `{}`), "passed;attempts=1;base=none;reason=format;untransformed", "shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules, Identity{})
+			if a := w.ask(w.proxied, "POST", "/_bulk", c.bulk, "Content-Type", "application/x-ndjson"); a.Outcome() != c.outcome {
+				t.Errorf("outcome %s, want %s", a.Outcome(), c.outcome)
+			}
+			for _, rule := range []string{"shop", "import", "rest"} {
+				if n, want := w.counted("optimist_untransformed_writes_total", "rule", rule), rule == c.rule; (n == 1) != want {
+					t.Errorf("%d are counted for %s", n, rule)
+				}
+			}
+		})
+	}
+}

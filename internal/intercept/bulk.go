@@ -16,6 +16,7 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/fencing"
 	"optimist/internal/outcome"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/uri"
 	"optimist/internal/watch"
@@ -56,7 +57,11 @@ func (i *Interceptor) bulk(r *request) bool {
 	case left.reason != "" && left.reason != outcome.ReasonBulk && i.barredBulk(r, left.reason):
 		return true
 	}
-	return i.passBulk(r, []wire.Field{i.passedField(r, t.spokesman(), left.reason)}, left.of)
+	skipped := left.skipped
+	if left.reason != "" && left.reason != outcome.ReasonBulk {
+		skipped = t.spokesman() // nobody has read the items
+	}
+	return i.passBulk(r, []wire.Field{i.passedField(r, skipped, left.reason)}, left.of)
 }
 
 // namesIn names the items of a bulk whose answer may come in a form that optimist can't read.
@@ -77,6 +82,8 @@ func (i *Interceptor) namesIn(r *request) []bulk.Name {
 type asIs struct {
 	reason string      // why optimist deals with none of its items; empty: a rule takes some, and there is nothing to do for it
 	of     []bulk.Name // all items' names, as far as they are known and somebody may need them
+	// skipped is a rule whose transform isn't applied to an item; nil: there is none, or nobody has read the items.
+	skipped *rule.Rule
 }
 
 // untaken says, in place of a reason, that no rule takes any item of a bulk: then nothing is said of it.
@@ -131,7 +138,7 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	d, reason := i.defaults(r)
 	if reason != "" {
 		names, _ := bulk.Names(body, d)
-		return false, asIs{reason, names}
+		return false, asIs{reason: reason, of: names}
 	}
 	b := i.newItems(r)
 	b.findJournals(tokensIn(body, d))
@@ -145,7 +152,7 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	case err != nil:
 		b.leaveRoom()
 		names, _ := bulk.Names(body, d)
-		return false, asIs{outcome.ReasonFormat, names} // the engine says what is wrong with it
+		return false, asIs{reason: outcome.ReasonFormat, of: names} // the engine says what is wrong with it
 	case !l.found:
 		b.leaveRoom()
 		return false, l.asIs

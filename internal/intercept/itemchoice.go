@@ -56,6 +56,9 @@ func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 			case it.rule != nil && l.reason == untaken:
 				l.reason = ""
 			}
+			if it.skipped != nil {
+				l.skipped = it.skipped
+			}
 			if known {
 				l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
 			}
@@ -95,6 +98,7 @@ func (b *items) chooseFor(it *item) {
 	case it.rule.Bulk == rule.BulkRefuse:
 		it.err = refusedBy(it.rule)
 	case it.rule.Bulk == rule.BulkPass:
+		it.skip()
 		it.rule, it.course = nil, byRule
 	case it.Odd && it.rule.Locks != nil:
 		it.err = unguardable(it.rule, outcome.ReasonFormat)
@@ -109,6 +113,13 @@ func (b *items) chooseFor(it *item) {
 		case !it.Elsewhere && it.wantsRetries():
 			it.course = retrying
 		}
+	}
+}
+
+// skip notes that the item goes without its rule's transform. A delete has nothing to transform.
+func (it *item) skip() {
+	if it.rule.Transform != nil && it.Kind != api.Delete {
+		it.skipped = it.rule
 	}
 }
 
@@ -152,6 +163,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 	ru := it.rule
 	switch {
 	case it.Odd:
+		it.skip()
 		return false, nil
 	case it.Token != "", ru.Locks != nil:
 		return true, nil

@@ -67,6 +67,7 @@ type item struct {
 	bulk.Item
 	named   *named
 	rule    *rule.Rule // nil: none takes it
+	skipped *rule.Rule // whose transform isn't applied, because the item goes as it is; nil: there is none
 	course  course
 	queued  bool                        // it waits for items of the same document
 	series  *session.Series             // of these items; nil: there are no others

@@ -312,6 +312,10 @@ func (b *items) passed(it *item, wait func() (bulk.Result, error)) {
 	if it.course == retrying {
 		it.account.Kind = outcome.Retried
 	}
+	if it.skipped != nil {
+		it.account.Untransformed = true
+		b.i.Metrics.Untransformed.Inc(it.skipped.Name)
+	}
 	res, err := wait()
 	switch {
 	case err != nil:

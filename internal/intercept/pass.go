@@ -93,7 +93,8 @@ func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields 
 	return i.Upstream.Do(ctx, u)
 }
 
-// passedField counts a write that is passed though a rule takes it, and is the field that says so.
+// passedField counts a write that is passed though a rule takes it, and is the field that says so. The rule is nil for a bulk in which
+// nothing was to be transformed.
 func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire.Field {
 	i.Metrics.Outcomes.Inc(outcome.Passed.String(), reason)
 	o := outcome.Outcome{Kind: outcome.Passed, Attempts: 1, Reason: reason, Untransformed: untransformed(r, ru)}
@@ -106,7 +107,7 @@ func (i *Interceptor) passedField(r *request, ru *rule.Rule, reason string) wire
 // untransformed reports whether a write that goes as it is has something that its rule transforms: a delete has not.
 func untransformed(r *request, ru *rule.Rule) bool {
 	kind := r.Op().Kind
-	return ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
+	return ru != nil && ru.Transform != nil && kind != api.Delete && kind != api.DeleteByQuery
 }
 
 // observe forwards a write as it is and counts its effect: if the write's version doesn't follow the version that its client had read, it

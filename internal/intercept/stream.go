@@ -320,10 +320,15 @@ func (s *stream) large() error {
 	b.all = append(b.all, item{Item: it, named: b.nameOf(it.Index)})
 	b.findJournals(b.tokens())
 	x := &b.all[0]
-	if x.rule, x.err = b.ruleOf(x); x.err == nil && s.i.Rules.Effective(x.rule) == rule.Guard && x.rule.Bulk == rule.BulkRefuse {
+	x.rule, x.err = b.ruleOf(x)
+	switch {
+	case x.err != nil || s.i.Rules.Effective(x.rule) != rule.Guard:
+	case x.rule.Bulk == rule.BulkRefuse:
 		x.err = refusedBy(x.rule)
-	} else if x.err == nil && x.rule != nil && x.rule.Locks != nil && s.i.Rules.Effective(x.rule) == rule.Guard {
+	case x.rule.Locks != nil:
 		x.err = unguardable(x.rule, outcome.ReasonTooLarge)
+	default:
+		x.skip()
 	}
 	if x.err == nil {
 		if x.journal, x.err = b.journalOfItem(x); x.journal != nil {
