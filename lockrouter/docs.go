@@ -84,8 +84,8 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 		}
 		return b.acquireAll(ctx, q, index, &want)
 	}
-	if q.Method != http.MethodPost && q.Method != http.MethodDelete && !(q.Method == http.MethodPut && want.renew) {
-		return nil, wrongMethod(q.Method)
+	if q.Method == http.MethodPut && !want.renew {
+		return nil, badRequest("the locks of several documents are acquired with POST; PUT renews them, with ?renew")
 	}
 	if n := len(want.Locks); n == 0 || n > maxDocs {
 		return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))

@@ -107,6 +107,7 @@ type reply struct {
 	in     int64
 	waited int64
 	retry  string
+	allow  string
 	body   string
 }
 
@@ -135,8 +136,11 @@ func request(ctx context.Context, r *lockrouter.Router, method, target, body str
 	s := reply{status: a.Status, typ: b.Error.Type, reason: b.Error.Reason, lock: b.Lock, owner: b.Owner, token: b.Token, in: b.In,
 		waited: b.Waited, body: string(a.Body)}
 	for _, f := range a.Fields {
-		if string(f.Name) == "Retry-After" {
+		switch string(f.Name) {
+		case "Retry-After":
 			s.retry = string(f.Value)
+		case "Allow":
+			s.allow = string(f.Value)
 		}
 	}
 	return s, nil

@@ -342,7 +342,18 @@ func TestRequestsThatCantBeReadSaySo(t *testing.T) {
 				t.Errorf("%s %s: %+v %v", target, body, got, err)
 			}
 		}
-		ask(t, r, 405, lockrouter.TypeBad, "POST", global, `{"owner":"a"}`)
+		for _, c := range []struct{ method, target, allow string }{
+			{"POST", global, "GET, PUT, DELETE"},
+			{"HEAD", global, "GET, PUT, DELETE"},
+			{"PUT", "/_lock", "GET"},
+			{"DELETE", "/_lock/_release", "POST"},
+			{"GET", docs, "POST, PUT, DELETE"},
+		} {
+			if got := ask(t, r, 405, lockrouter.TypeBad, c.method, c.target, ""); got.allow != c.allow || !strings.HasSuffix(got.reason, c.method) {
+				t.Errorf("%s %s: %+v", c.method, c.target, got)
+			}
+		}
+		ask(t, r, 400, lockrouter.TypeBad, "PUT", docs, `{"owner":"a","ids":["1"]}`) // without renew
 		if s.calls > 1 {
 			t.Errorf("%d calls", s.calls)
 		}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"optimist/internal/obs"
+	"optimist/internal/wire"
 	"optimist/lockrouter/state"
 )
 
@@ -47,20 +49,20 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 		return nil, err
 	}
 	switch {
+	case end == noEnd && !what.allows(q.Method):
+		return nil, wrongMethod(what, q.Method)
 	case end != noEnd && r.o.Undo == nil && (what == oneLock || what == manyDocs):
 		return nil, r.noUndo()
 	case end != noEnd && what == oneLock:
 		return r.finishJournal(ctx, q, t, end)
 	case end != noEnd && what != manyDocs:
 		return nil, r.noLock(q.Path)
-	case what == listing && q.Method == http.MethodGet:
+	case what == listing:
 		return r.list(ctx, q)
-	case what == releasing && q.Method == http.MethodPost:
+	case what == releasing:
 		return r.releaseAll(ctx, q)
 	case what == manyDocs:
 		return r.docs(ctx, q, index, end)
-	case what != oneLock:
-		return nil, wrongMethod(q.Method)
 	}
 	return r.one(ctx, q, t)
 }
@@ -91,10 +93,8 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 			return nil, err
 		}
 		return r.acquireFenced(ctx, q, t, a)
-	case q.Method == http.MethodDelete:
-		return r.release(ctx, r.claim(t, a, q.client()))
 	}
-	return nil, wrongMethod(q.Method)
+	return r.release(ctx, r.claim(t, a, q.client()))
 }
 
 // reserves reports whether a request would change a lock that is reserved.
@@ -105,9 +105,25 @@ func (r *Router) reserves(q *Request, wanted endpoint, t *target, index string) 
 	return wanted == manyDocs || wanted == oneLock && t.kind == state.Document
 }
 
-func wrongMethod(method string) error {
-	return &Failure{Status: http.StatusMethodNotAllowed, Type: TypeBad,
-		Reason: "a lock is acquired and renewed with PUT, released with DELETE and looked at with GET; not with " + method}
+// methods are the methods that each endpoint takes, and what they are for.
+var methods = [...]struct {
+	allow []string
+	use   string
+}{
+	unknownEndpoint: {},
+	oneLock:         {[]string{"GET", "PUT", "DELETE"}, "a lock is acquired and renewed with PUT, released with DELETE, and shown with GET"},
+	manyDocs: {[]string{"POST", "PUT", "DELETE"},
+		"the locks of several documents are acquired with POST, renewed with PUT and ?renew, and released with DELETE"},
+	listing:   {[]string{"GET"}, "GET lists the locks; each lock has a path of its own"},
+	releasing: {[]string{"POST"}, "POST releases locks of an owner"},
+}
+
+func (what endpoint) allows(method string) bool { return slices.Contains(methods[what].allow, method) }
+
+func wrongMethod(what endpoint, method string) error {
+	m := &methods[what]
+	return &Failure{Status: http.StatusMethodNotAllowed, Type: TypeBad, Reason: m.use + "; not with " + method,
+		Fields: []wire.Field{{Name: []byte("Allow"), Value: []byte(strings.Join(m.allow, ", "))}}}
 }
 
 // acquireFenced is acquire. If the request says so, it then touches the locked document.
