@@ -87,7 +87,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	if q.Method == http.MethodPut && !want.renew {
 		return nil, badRequest("the locks of several documents are acquired with POST; PUT renews them, with ?renew")
 	}
-	if n := len(want.Locks); n == 0 || n > maxDocs {
+	if want.Locks == nil || len(want.Locks) > maxDocs {
 		return nil, badRequest(fmt.Sprintf(`locks are missing, or more than %d: {"locks":[{"id":…,"token":…}]}, as they were answered`, maxDocs))
 	}
 	for i := range want.Locks {
@@ -98,12 +98,25 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	}
 	b.sort()
 	switch {
+	case len(b.items) == 0:
+		return b.nothing(q.Method, end), nil
 	case q.Method == http.MethodPut:
 		return b.extend(ctx)
 	case end == rollsBack:
 		return b.rollback(ctx)
 	}
 	return b.give(ctx)
+}
+
+// nothing is the answer about the locks of a query that found no document: there is nothing to renew, to release, or to undo.
+func (b *batch) nothing(method string, end journalEnd) *Answer {
+	switch {
+	case method == http.MethodPut:
+		return reply(http.StatusOK, b.answer())
+	case end == rollsBack:
+		return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": 0, "count": 0})
+	}
+	return reply(http.StatusOK, map[string]any{"released": true, "count": 0})
 }
 
 // ids are the documents that a request names, or that its query finds as of now.
@@ -165,6 +178,9 @@ func (b *batch) sort() {
 func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *docsParameters) (*Answer, error) {
 	if err := b.ids(ctx, q, index, want); err != nil {
 		return nil, err
+	}
+	if len(b.items) == 0 {
+		return reply(http.StatusCreated, b.answer()), nil
 	}
 	b.r.past.Add(1)
 	defer b.r.past.Add(-1)

@@ -126,3 +126,32 @@ func TestAClientThatLeavesWhileItsDocumentsAreLockedKeepsNone(t *testing.T) {
 		}
 	})
 }
+
+// TestAQueryThatFindsNothingLocksNothing: its answer can be sent back, as any other. There is no journal: the Undo would panic.
+func TestAQueryThatFindsNothingLocksNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		nothing := func(context.Context, *lockrouter.Request, string, []byte, int) ([]string, error) { return nil, nil }
+		r := router(t, s, lockrouter.Options{Search: nothing, Undo: struct{ lockrouter.Undo }{}})
+		for _, keys := range []string{``, `,"undo":true`, `,"fence":"touch"`} {
+			a := ask(t, r, 201, "", "POST", docs, `{"owner":"job","ttl":"10s","query":{}`+keys+`}`)
+			if !strings.Contains(a.body, `"locks":[]`) || a.in != 10_000 {
+				t.Errorf("%s: %s", keys, a.body)
+			}
+			if again := ask(t, r, 200, "", "PUT", docs+"?renew&ttl=20s", a.body); !strings.Contains(again.body, `"locks":[]`) || again.in != 20_000 {
+				t.Errorf("%s: %s", keys, again.body)
+			}
+			for _, c := range []struct{ method, target, want string }{
+				{"DELETE", docs, `{"count":0,"released":true}`},
+				{"POST", docs + "/_commit", `{"count":0,"released":true}`},
+				{"POST", docs + "/_rollback", `{"count":0,"left":0,"released":true,"undone":true}`},
+			} {
+				if got := ask(t, r, 200, "", c.method, c.target, a.body); got.body != c.want {
+					t.Errorf("%s %s: %s", c.method, c.target, got.body)
+				}
+			}
+		}
+		for _, locks := range []string{``, `,"locks":null`} {
+			ask(t, r, 400, lockrouter.TypeBad, "DELETE", docs, `{"owner":"job"`+locks+`}`)
+		}
+	})
+}
