@@ -13,6 +13,7 @@ type bulkItem struct {
 	index     string
 	needAlias bool
 	pipeline  string
+	noName    bool   // it has an id, which is empty
 	u         update // the action; if it is no update, only u.write counts
 }
 
@@ -145,6 +146,7 @@ func (it *bulkItem) metadata(kid *node, line int) (err *Error) {
 		it.index = kid.text()
 	case "_id":
 		it.u.id = kid.text()
+		it.noName = it.u.id == ""
 	case "routing":
 		it.u.routing = kid.text()
 	case "op_type":
@@ -197,9 +199,11 @@ func (it *bulkItem) validate(v *validation) {
 		return
 	}
 	var err *Error
-	if it.verb == "update" {
+	switch {
+	case it.noName: // it is refused alone
+	case it.verb == "update":
 		err = it.u.validate()
-	} else {
+	default:
 		err = it.u.write.validate()
 	}
 	if err != nil {
@@ -209,11 +213,8 @@ func (it *bulkItem) validate(v *validation) {
 
 // runItem carries out one action and appends its answer.
 func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, failed bool) {
-	if it.u.id == "" {
-		it.u.id = c.ids.next()
-		if it.u.versionType == versionInternal && it.u.ifSeqNo == unassigned {
-			it.u.act = actCreate
-		}
+	if it.u.id == "" && !it.noName {
+		c.nameNew(&it.u.write)
 	}
 	x, o, result, err := c.perform(it)
 	dst = append(appendString(append(dst, '{'), it.verb), ':', '{')
@@ -242,6 +243,9 @@ func (c *call) runItem(dst []byte, it *bulkItem, refreshed bool) (out []byte, fa
 func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *Error) {
 	if it.verb == "update" && it.u.upsert == nil {
 		it.pipeline = "" // the engine runs the pipeline of an update on its upsert only
+	}
+	if it.noName {
+		return nil, o, "", illegalArgument("if _id is specified it must not be empty")
 	}
 	if err = noPipeline(it.pipeline); err != nil {
 		return nil, o, "", err

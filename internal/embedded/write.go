@@ -18,8 +18,9 @@ const maxID = 512
 func (c *call) indexDoc() *Error {
 	act := actIndex
 	switch op, given := c.params.lookup("op_type"); {
-	case !given, strings.EqualFold(op, "index"):
-	case strings.EqualFold(op, "create"):
+	case given && strings.EqualFold(op, "index"):
+	case !given && c.vars.id != "":
+	case !given, strings.EqualFold(op, "create"):
 		act = actCreate
 	default:
 		return illegalArgument("opType must be 'create' or 'index', found: [%s]", op)
@@ -117,10 +118,7 @@ func (c *call) put(act action) *Error {
 		return err
 	}
 	if w.id == "" {
-		w.id = c.ids.next()
-		if w.versionType == versionInternal && w.ifSeqNo == unassigned {
-			w.act = actCreate // nobody else can have the id
-		}
+		c.nameNew(&w)
 	}
 	x, err := c.indexOfRequest(&w)
 	if err != nil {
@@ -136,6 +134,12 @@ func (c *call) put(act action) *Error {
 	}
 	c.out = appendOutcome(c.out, x, &w, o, refreshed)
 	return nil
+}
+
+// nameNew gives a write without an id a new one. As in the engine, its guard doesn't count: nobody else can have the id.
+func (e *Engine) nameNew(w *write) {
+	w.id, w.act = e.ids.next(), actCreate
+	w.ifSeqNo, w.ifTerm = unassigned, 0
 }
 
 // store checks the document and applies the write.
