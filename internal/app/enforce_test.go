@@ -292,6 +292,18 @@ func TestWhatCantBeGuardedIsRefusedWhereLocksAreEnforced(t *testing.T) {
 	}
 }
 
+// TestACreateWithAGuardIsRefusedByTheEngine: there is no document whose path could be read first, and none has the id of a new one.
+func TestACreateWithAGuardIsRefusedByTheEngine(t *testing.T) {
+	w := enforced(t, enginetest.Serve(t), ", lock_path: /path")
+	for _, guard := range []string{"?if_seq_no=1&if_primary_term=1", "?version=3&version_type=external"} {
+		for method, target := range map[string]string{"POST": "/shop/_doc", "PUT": "/shop/_create/1"} {
+			if a := w.ask(w.proxied, method, target+guard, `{"path":"/a"}`); a.Status != 400 || !strings.Contains(a.Body, "create operations") {
+				t.Errorf("%s %s: %d %s [%s]", target, guard, a.Status, a.Body, a.Outcome())
+			}
+		}
+	}
+}
+
 func TestWithoutLocksEverythingGoesAsAlways(t *testing.T) {
 	w := enforced(t, enginetest.Serve(t), "")
 	for _, c := range everyWrite {

@@ -73,7 +73,7 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 		return true, nil
 	}
 	var cur doc.Revision
-	if readsPath && own {
+	if readsPath && own && !makesNew {
 		if cur, err = s.bases.Current(ctx, &c.Search); err != nil && !errors.Is(err, doc.ErrMissing) {
 			return false, err
 		}
