@@ -29,6 +29,7 @@ func TestEveryErrorOfOptimistsOwnIsCounted(t *testing.T) {
 		{404, "lock_not_found", "GET", "/_lock/global/x", ``, nil},
 		{415, "media_type_header_exception", "PATCH", "/shop/_doc/1", `{"n":2}`, []string{"Content-Type", "application/json"}},
 		{400, "x_content_parse_exception", "PATCH", "/shop/_doc/1", `{`, []string{"Content-Type", "application/merge-patch+json"}},
+		{400, "x_content_parse_exception", "PATCH", "/shop/_doc/1", ``, []string{"Content-Type", "application/merge-patch+json"}},
 		{400, "illegal_argument_exception", "PUT", "/shop/_doc/1", `{"n":2}`, []string{"Optimist-Lock-Token", "x"}},
 		{400, "unguardable_write", "PUT", "/shop/_doc/1?version=3&version_type=external", `{"n":2}`, []string{"Optimist-Lock-Token", token}},
 		{409, "version_conflict_engine_exception", "PUT", "/shop/_doc/1", `{"n":9}`, []string{"Optimist-Lock-Token", token}},

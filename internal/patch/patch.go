@@ -54,6 +54,9 @@ func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Requ
 		return p, refusal, nil
 	}
 	limits := tree.Limits{Room: room}
+	if body == nil {
+		body = []byte{} // to package tree nil is a document that isn't there
+	}
 	media, coded := contentOf(fields)
 	switch {
 	case coded:
@@ -63,11 +66,9 @@ func Read(op *api.Op, fields []wire.Field, body []byte, room tree.Room) (p *Requ
 		ops, err = edit.ParsePatch(body, limits)
 		p.Edit, err = intent.Operations(ops), withHint(err)
 	case media == MediaMerge:
-		if !jsontext.LooksLikeObject(body) {
+		if p.Edit, err = intent.MergePatch(body), tree.Check(body, limits); errors.Is(err, tree.ErrNotObject) {
 			err = &edit.PatchError{Index: -1, Reason: "a merge patch that is no object would replace the document by a value that is no object"}
-			break
 		}
-		p.Edit, err = intent.MergePatch(body), tree.Check(body, limits)
 	case media == MediaSteps:
 		p.Edit, err = readSteps(body, limits)
 	default:
