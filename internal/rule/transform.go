@@ -63,9 +63,6 @@ func compileStep(c *config.Step, key string) (s edit.Step, found []mistake) {
 		found = append(found, mistake{key: key + ".op", reason: err.Error()})
 	}
 	s.Path, s.From, s.Format, s.Message = c.Path, c.From, string(c.Format), c.Message
-	if c.Format == config.TimeRFC3339 {
-		s.Format = ""
-	}
 	if c.Value.IsSet {
 		s.Value = edit.Value{Literal: c.Value.Literal, Path: c.Value.Path, Name: c.Value.Name}
 		if c.Value.Source != "" {

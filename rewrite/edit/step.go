@@ -12,6 +12,7 @@ import (
 
 // The forms of Step.Format.
 const (
+	formatText   = "rfc3339" // as ""
 	formatMillis = "epoch_millis"
 	formatSecond = "epoch_second"
 )
@@ -66,9 +67,9 @@ func (s *step) compile(l tree.Limits) *StepError {
 		return &StepError{Field: "value", Reason: err.Error(), Err: err}
 	}
 	switch s.Format {
-	case "", formatMillis, formatSecond:
+	case "", formatText, formatMillis, formatSecond:
 	default:
-		return &StepError{Field: "format", Reason: "is neither " + formatMillis + " nor " + formatSecond}
+		return &StepError{Field: "format", Reason: "is none of " + formatText + ", " + formatMillis + ", " + formatSecond}
 	}
 	if s.Format != "" && !s.readsClock() {
 		return &StepError{Field: "format", Reason: "is for the time only"}
@@ -171,7 +172,7 @@ func (s *step) compileValue() (reason string) {
 		return reason
 	}
 	if v.Source != FromLiteral {
-		if !v.Source.isDocument() && (v.Source != FromNow || s.Format == "") && !s.Action.fits(tree.String) {
+		if !v.Source.isDocument() && (v.Source != FromNow || s.Format == "" || s.Format == formatText) && !s.Action.fits(tree.String) {
 			return "must be a " + s.Action.wants() + ", and from " + v.Source.String() + " is a string"
 		}
 	}

@@ -57,8 +57,8 @@ type Step struct {
 	Value Value
 	// Message of OpRefuse says why the write is refused.
 	Message string
-	// Format is how OpNow and FromNow write the time: "" as 2006-01-02T15:04:05.000Z, "epoch_millis" and "epoch_second" as
-	// numbers.
+	// Format is how OpNow and FromNow write the time: "" and "rfc3339" as 2006-01-02T15:04:05.000Z, "epoch_millis" and "epoch_second"
+	// as numbers.
 	Format string
 	// When decides whether the step is carried out; nil is always.
 	When Condition
