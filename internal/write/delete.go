@@ -32,6 +32,7 @@ func (s *Service) deleteNothing(ctx context.Context, c *change) error {
 		c.answer = s.notFound(c, neverThere)
 	default:
 		c.answer = respond.Exists(c.Doc.Index, c.Doc.ID, rev.Version)
+		c.Outcome.Kind = outcome.Refused
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ func TestIfNoneMatchOfAnyDocumentChangesNone(t *testing.T) {
 					!strings.Contains(r.body, "document already exists (current version [1])") {
 					t.Errorf("%v", r)
 				}
+				has(t, r, 409, "refused;attempts=0")
 				if same(t, w.stored("1"), `{"a":1}`); w.engine.writes() != 0 {
 					t.Errorf("sent %q", w.engine.sent)
 				}
