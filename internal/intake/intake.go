@@ -19,7 +19,7 @@ import (
 )
 
 // ErrContradiction reports a write that is only to be done where there is no document, and only where there is one. Nothing was sent.
-var ErrContradiction = errors.New("If-None-Match: * asks that there be no document, and If-Match or a version asks for one")
+var ErrContradiction = errors.New("a create, or If-None-Match: *, asks that there be no document, and If-Match or a version asks for one")
 
 // ErrTimeout reports that the time which the client gave ended before the write's turn came. Nothing was written.
 var ErrTimeout = errors.New("the request's own timeout ended before it could be written")
@@ -115,11 +115,14 @@ func (w *Write) readQuery(q []byte, now time.Time) error {
 // nothing that it could delete. Where there is a document, all of them are the engine's 409 of a create.
 //
 // Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it can't be
-// met; the engine itself says that of a PUT.
+// met; the engine itself says that of a PUT. Neither can a create be with If-Match.
 func (w *Write) readOnlyNew(op *api.Op, fields []wire.Field) error {
 	switch op.Kind {
 	case api.Index, api.Update, api.Patch, api.Delete:
 	default:
+		if _, matches, _ := etag.ReadMatch(fields); matches {
+			return ErrContradiction
+		}
 		return nil
 	}
 	if string(bytes.Trim(wire.Value(fields, "if-none-match"), " \t")) != "*" {
