@@ -19,9 +19,9 @@ const Version = "9.5.3"
 type Request struct {
 	Method string
 	Target string // path and query as they were sent, undecoded
-	// ContentType and Accept are the headers of those names; OpaqueID is X-Opaque-Id, given back with the answer.
-	ContentType, Accept, OpaqueID string
-	Body                          []byte // the engine may keep it as a document: don't change it afterwards
+	// ContentType, Accept and IfMatch are the headers of those names; OpaqueID is X-Opaque-Id, given back with the answer.
+	ContentType, Accept, IfMatch, OpaqueID string
+	Body                                   []byte // the engine may keep it as a document: don't change it afterwards
 }
 
 // Response is an answer. The body of an answer to HEAD isn't sent: only its length is.

@@ -184,6 +184,7 @@ func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
 		Target:      string(h.RequestURI()),
 		ContentType: string(h.ContentType()),
 		Accept:      string(h.Peek("Accept")),
+		IfMatch:     string(h.Peek("If-Match")),
 		OpaqueID:    string(h.Peek("X-Opaque-Id")),
 		Body:        append([]byte(nil), body...),
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -162,6 +163,12 @@ func location(index string, w *write) string {
 // writeOptions reads the parameters of a single write. It reports whether the write forces a refresh.
 func (c *call) writeOptions(w *write) (refreshed bool, err *Error) {
 	refreshed = c.guards(w)
+	if _, given := c.params.lookup("version"); !given && c.req.IfMatch != "" {
+		var err error
+		if w.version, err = strconv.ParseInt(c.req.IfMatch, 10, 64); err != nil { // it isn't the header of RFC 9110
+			c.wrong(badRequest("number_format_exception", `For input string: "%s"`, c.req.IfMatch))
+		}
+	}
 	c.wrong(noPipeline(c.params.get("pipeline")))
 	if c.bad != nil {
 		return false, c.bad
