@@ -58,10 +58,18 @@ func TestABulkThatComesInWindowsHasOneAnswer(t *testing.T) {
 // TestABulkThatBreaksBehindAWindowSaysHowFarItCame: what is written can't be taken back, and nobody may take it for the whole.
 func TestABulkThatBreaksBehindAWindowSaysHowFarItCame(t *testing.T) {
 	w := newSizedWorldOn(t, "", Identity{}, enginetest.Serve(t), tinyBody)
-	a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(500)+"{}\n")
-	if a.Status != 400 || !strings.Contains(a.Body, "item 501 of the bulk can't be read; the 500 before it were carried out") ||
-		!strings.HasPrefix(a.Outcome(), "passed;items=500;") {
-		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())
+	const action = `{"index":{"_id":"501"}}`
+	for last, why := range map[string]string{
+		"{}\n":              "",
+		action + "\n":       "",
+		action:              ": the bulk has to end with a newline",
+		action + "\n{\"a\"": ": the bulk has to end with a newline",
+	} {
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", numbered(500)+last)
+		if a.Status != 400 || !strings.Contains(a.Body, "item 501 of the bulk can't be read"+why+"; the 500 before it were carried out") ||
+			!strings.HasPrefix(a.Outcome(), "passed;items=500;") {
+			t.Errorf("%q: %d %s [%s]", last, a.Status, a.Body, a.Outcome())
+		}
 	}
 	if a := w.ask(w.proxied, "POST", "/other/_bulk", "{}\n"+numbered(500)); a.Status != 400 || !strings.Contains(a.Outcome(), "reason=format") {
 		t.Errorf("%d %s [%s]", a.Status, a.Body, a.Outcome())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -16,6 +17,9 @@ import (
 // ErrUnreadable reports a bulk that doesn't have the form that the engine documents. The caller forwards the whole request unchanged, so
 // that the engine says what is wrong with it.
 var ErrUnreadable = errors.New("the bulk can't be read")
+
+// ErrUnended is an ErrUnreadable: the last line doesn't end.
+var ErrUnended = fmt.Errorf("%w: it has to end with a newline", ErrUnreadable)
 
 // Defaults are what the request says for all its items. An item may say something else for itself.
 type Defaults struct {
@@ -72,7 +76,7 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 	case !ended && (r.More || len(r.text) == 0):
 		return it, false, nil
 	case !ended:
-		return it, false, ErrUnreadable
+		return it, false, ErrUnended
 	}
 	if err := it.readAction(line, r); err != nil {
 		return it, false, err
@@ -81,7 +85,10 @@ func (r *Reader) Next() (it Item, ok bool, err error) {
 		if it.Source, rest, ended = cutLine(rest); !ended && r.More {
 			return it, false, nil
 		}
-		if !ended || it.Kind == api.Update && !it.readUpdate() {
+		switch {
+		case !ended && len(it.Source) > 0:
+			return it, false, ErrUnended
+		case !ended, it.Kind == api.Update && !it.readUpdate():
 			return it, false, ErrUnreadable
 		}
 		it.Odd = it.Odd || !jsontext.LooksLikeObject(it.Source)

@@ -141,8 +141,12 @@ func (s *stream) cutOff(err error) error {
 		return err // nothing was
 	}
 	if errors.Is(err, bulk.ErrUnreadable) {
+		why := ""
+		if errors.Is(err, bulk.ErrUnended) {
+			why = ": the bulk has to end with a newline"
+		}
 		return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
-			"item %d of the bulk can't be read; the %d before it were carried out, and nothing behind them", s.items+1, s.items)}
+			"item %d of the bulk can't be read%s; the %d before it were carried out, and nothing behind them", s.items+1, why, s.items)}
 	}
 	failure := proxy.FailureOf(err, false)
 	if failure == nil {
