@@ -42,6 +42,13 @@ func TestExplainAsksARunningOptimist(t *testing.T) {
 	if out := printed(t, "explain", "--proxy", proxy, "PUT", "/shop/_doc/1", "--body", `{"stock":9}`); !strings.Contains(out, "base      ") {
 		t.Error(out)
 	}
+	for _, patch := range []string{`{"stock":9}`, `[{"op":"replace","path":"/stock","value":9}]`} {
+		for method, path := range map[string]string{"PATCH": "/shop/_doc/1", "POST": "/shop/_patch/1"} {
+			if out := printed(t, "explain", "--proxy", proxy, method, path, "--body", patch); !strings.Contains(out, "outcome   200 updated") {
+				t.Errorf("%s %s: %s", method, patch, out)
+			}
+		}
+	}
 	if after := enginetest.Ask(t, "GET", engine+"/shop/_doc/1", "").Body; after != before {
 		t.Fatalf("it was %s and is %s", before, after)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/api"
+	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/wire"
 )
@@ -40,7 +41,7 @@ func (p *play) name(h http.Header, w *Write, session string) {
 func (p *play) message(w *Write, session string, seen *read) *message {
 	m := &message{method: w.request.method, target: w.request.target, header: p.headers(w), body: w.Sent.Text}
 	if w.Sent.IsSet && m.header.Get("Content-Type") == "" {
-		m.header.Set("Content-Type", mediaOf(w))
+		m.header.Set("Content-Type", mediaOf(w.request.op, w.Sent.Text))
 	}
 	switch w.Via {
 	case "if_match":
@@ -56,11 +57,12 @@ func (p *play) message(w *Write, session string, seen *read) *message {
 	return m
 }
 
-func mediaOf(w *Write) string {
+// mediaOf is what the body of a write probably is.
+func mediaOf(op api.Kind, body []byte) string {
 	switch {
-	case w.request.method != http.MethodPatch:
+	case op != api.Patch:
 		return "application/json"
-	case bytes.HasPrefix(w.Sent.Text, []byte("[")):
+	case jsontext.LooksLikeArray(body):
 		return "application/json-patch+json"
 	}
 	return "application/merge-patch+json"

@@ -67,7 +67,7 @@ func Offline(ctx context.Context, c *config.Config, rules *rule.Set, q *Question
 	defer w.close()
 	p := &play{ctx: ctx, w: w, rules: rules, t: &Test{Base: given(q.Base), Current: given(q.Current)}}
 	own := &Write{request: req, Sent: given(q.Body)}
-	m := q.message(mediaOf(own))
+	m := q.message(req)
 	p.name(m.header, own, "explain")
 	if err := p.prepare(req); err != nil {
 		return nil, nil, err
@@ -95,14 +95,14 @@ func (q *Question) request() (request, error) {
 	return r, nil
 }
 
-// message is the request that is asked about. media is what its body is, unless the question says.
-func (q *Question) message(media string) *message {
+// message is the request that is asked about.
+func (q *Question) message(r request) *message {
 	m := &message{method: q.Method, target: q.Target, header: q.Header.Clone(), body: q.Body}
 	if m.header == nil {
 		m.header = http.Header{}
 	}
 	if q.Body != nil && m.header.Get("Content-Type") == "" {
-		m.header.Set("Content-Type", media)
+		m.header.Set("Content-Type", mediaOf(r.op, q.Body))
 	}
 	return m
 }
@@ -126,7 +126,8 @@ func given(text []byte) config.JSON {
 // Online asks a running optimist what it would do with a write. It makes sure first that an optimist answers there which knows dry runs:
 // any other server would carry the write out. Without conf, the system's authorities are trusted.
 func Online(ctx context.Context, proxy string, conf *tls.Config, q *Question) (*explain.Account, []byte, error) {
-	if _, err := q.request(); err != nil {
+	req, err := q.request()
+	if err != nil {
 		return nil, nil, err
 	}
 	if err := q.checkHeader(); err != nil {
@@ -137,7 +138,7 @@ func Online(ctx context.Context, proxy string, conf *tls.Config, q *Question) (*
 		// Who answers elsewhere may not be an optimist.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	m := q.message("application/json")
+	m := q.message(req)
 	probe := &message{method: http.MethodGet, target: "/", header: http.Header{intercept.DryRunField: {"?"}}}
 	for _, name := range []string{"Authorization", "Cookie"} {
 		if v := m.header.Values(name); len(v) > 0 {
