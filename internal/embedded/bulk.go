@@ -199,12 +199,14 @@ func (it *bulkItem) validate(v *validation) {
 		return
 	}
 	var err *Error
-	switch {
-	case it.noName: // it is refused alone
-	case it.verb == "update":
+	if it.verb == "update" {
 		err = it.u.validate()
-	default:
-		err = it.u.write.validate()
+	} else {
+		w := it.u.write
+		if it.noName {
+			w.id = "-" // an empty one is refused later, and alone
+		}
+		err = w.validate()
 	}
 	if err != nil {
 		v.addAll(err)
@@ -244,9 +246,6 @@ func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *E
 	if it.verb == "update" && it.u.upsert == nil {
 		it.pipeline = "" // the engine runs the pipeline of an update on its upsert only
 	}
-	if it.noName {
-		return nil, o, "", illegalArgument("if _id is specified it must not be empty")
-	}
 	if err = noPipeline(it.pipeline); err != nil {
 		return nil, o, "", err
 	}
@@ -255,6 +254,9 @@ func (c *call) perform(it *bulkItem) (x *index, o outcome, result string, err *E
 		x, err = c.indexOfDelete(it.index, w)
 	} else {
 		x, err = c.indexOfWrite(it.index, it.needAlias, w)
+	}
+	if err == nil && it.noName {
+		err = illegalArgument("if _id is specified it must not be empty")
 	}
 	if err != nil {
 		return x, o, "", err

@@ -3,7 +3,7 @@ package embedded
 import "fmt"
 
 func (c *call) getDoc() *Error {
-	x, r, filter, err := c.find()
+	x, r, filter, err := c.find(c.version())
 	if err != nil {
 		return err
 	}
@@ -15,7 +15,7 @@ func (c *call) getDoc() *Error {
 }
 
 func (c *call) getSource() *Error {
-	x, r, filter, err := c.find()
+	x, r, filter, err := c.find(c.long("version", matchAny))
 	if err != nil {
 		return err
 	}
@@ -33,9 +33,9 @@ func (c *call) getSource() *Error {
 	return nil
 }
 
-// find reads the parameters of a read and finds the document, or nil.
-func (c *call) find() (*index, *revision, *sourceFilter, *Error) {
-	filter, version := c.sourceFilter(), c.long("version", matchAny)
+// find reads the other parameters of a read and finds the document, or nil.
+func (c *call) find(version int64) (*index, *revision, *sourceFilter, *Error) {
+	filter := c.sourceFilter()
 	_, _ = c.versionType(), c.flag("realtime", true) // they have no effect here, but wrong values are refused
 	if c.bad != nil {
 		return nil, nil, nil, c.bad

@@ -37,6 +37,11 @@ func (c *call) updateDoc() *Error {
 			return err
 		}
 	}
+	if u.doc != nil || u.upsert != nil {
+		if c.version(); c.bad != nil { // the engine takes it for the version of these, and then doesn't look at it
+			return c.bad
+		}
+	}
 	if err := u.validate(); err != nil {
 		return err
 	}

@@ -163,12 +163,7 @@ func location(index string, w *write) string {
 // writeOptions reads the parameters of a single write. It reports whether the write forces a refresh.
 func (c *call) writeOptions(w *write) (refreshed bool, err *Error) {
 	refreshed = c.guards(w)
-	if _, given := c.params.lookup("version"); !given && c.req.IfMatch != "" {
-		var err error
-		if w.version, err = strconv.ParseInt(c.req.IfMatch, 10, 64); err != nil { // it isn't the header of RFC 9110
-			c.wrong(badRequest("number_format_exception", `For input string: "%s"`, c.req.IfMatch))
-		}
-	}
+	w.version = c.version()
 	c.wrong(noPipeline(c.params.get("pipeline")))
 	if c.bad != nil {
 		return false, c.bad
@@ -188,6 +183,18 @@ func (c *call) guards(w *write) (refreshed bool) {
 		c.wrong(illegalArgument("primary term must be non negative. got [%d]", w.ifTerm))
 	}
 	return c.refresh()
+}
+
+// version is the version that the request asks for, by its parameter or by If-Match. To the engines, that isn't the header of RFC 9110.
+func (c *call) version() int64 {
+	if _, given := c.params.lookup("version"); given || c.req.IfMatch == "" {
+		return c.long("version", matchAny)
+	}
+	v, err := strconv.ParseInt(c.req.IfMatch, 10, 64)
+	if err != nil {
+		c.wrong(badRequest("number_format_exception", `For input string: "%s"`, c.req.IfMatch))
+	}
+	return v
 }
 
 // noPipeline refuses a write that names a pipeline: there are none.
@@ -238,7 +245,7 @@ func (w *write) validate() *Error {
 	case w.ifSeqNo != unassigned || w.ifTerm != 0:
 		return invalid("create operations do not support compare and set. use index instead")
 	}
-	if w.id == "" && external {
+	if w.id == "" && (external || w.version != matchAny) {
 		v.add("an id must be provided if version type or value are set")
 	}
 	w.validateID(&v)
