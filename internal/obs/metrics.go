@@ -135,7 +135,7 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.StrategiesUnused, MetricStrategiesUnused,
 			"_update requests that the engine merged under a rule with strategies, which it doesn't know, by rule.", by(LabelRule)},
 		{&m.Untransformed, MetricUntransformed, "Writes to which their rule's transform could not be applied, by rule. " +
-			"A bulk or by-query request counts once.", by(LabelRule)},
+			"A bulk that is forwarded whole counts once, as a by-query request does.", by(LabelRule)},
 		{&m.Unstamped, MetricUnstamped, "Reads of whole documents that a rule stamps and that got no stamp, by reason.", by(LabelReason)},
 		{&m.observed, MetricObserved, "Writes seen in observe mode, by what guarding would have done.", by(LabelWould)},
 		{&m.lostUpdates, MetricLostUpdates, "Updates that writes in observe mode have erased, by index.", by(LabelIndex)},
