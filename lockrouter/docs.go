@@ -180,6 +180,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		return nil, err
 	}
 	if len(b.items) == 0 {
+		b.r.countRequest(b.a.class, ending(&Lease{}, nil), b.began)
 		return reply(http.StatusCreated, b.answer()), nil
 	}
 	b.r.past.Add(1)

@@ -131,7 +131,13 @@ func TestAClientThatLeavesWhileItsDocumentsAreLockedKeepsNone(t *testing.T) {
 func TestAQueryThatFindsNothingLocksNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shelf) {
 		nothing := func(context.Context, *lockrouter.Request, string, []byte, int) ([]string, error) { return nil, nil }
-		r := router(t, s, lockrouter.Options{Search: nothing, Undo: struct{ lockrouter.Undo }{}})
+		counted := 0
+		events := lockrouter.Events{Acquired: func(_ state.Class, word string, _ time.Duration) {
+			if word == "acquired" {
+				counted++
+			}
+		}}
+		r := router(t, s, lockrouter.Options{Search: nothing, Undo: struct{ lockrouter.Undo }{}, Events: events})
 		for _, keys := range []string{``, `,"undo":true`, `,"fence":"touch"`} {
 			a := ask(t, r, 201, "", "POST", docs, `{"owner":"job","ttl":"10s","query":{}`+keys+`}`)
 			if !strings.Contains(a.body, `"locks":[]`) || a.in != 10_000 {
@@ -149,6 +155,9 @@ func TestAQueryThatFindsNothingLocksNothing(t *testing.T) {
 					t.Errorf("%s %s: %s", c.method, c.target, got.body)
 				}
 			}
+		}
+		if counted != 3 {
+			t.Errorf("%d requests are counted", counted)
 		}
 		for _, locks := range []string{``, `,"locks":null`} {
 			ask(t, r, 400, lockrouter.TypeBad, "DELETE", docs, `{"owner":"job"`+locks+`}`)
