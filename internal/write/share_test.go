@@ -369,6 +369,40 @@ func TestASlowEngineMakesChangesWait(t *testing.T) {
 	}
 }
 
+// To merge the changes of many clients takes long on a slow machine. Nobody goes on beside a leader that is at it: the two would only refuse
+// each other's writes.
+func TestALeaderThatMergesIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "rules:\n- name: r\n  match: {index: [shop]}\n  transform: [{op: default, path: /seen, value: true}]\n")
+		w.start(Options{BatchLimit: 4})
+		w.put("1", `{"l":[]}`)
+		w.warm("1")
+		var cs []*client
+		for i := range 9 {
+			cs = append(cs, w.client(fmt.Sprint("c", i)))
+			cs[i].read("1")
+		}
+		w.s.means.Now = func() time.Time { // each change is merged so slowly
+			time.Sleep(retry.Patience * 5 / 8)
+			return time.Now()
+		}
+		conflicts := 0
+		w.s.events.Conflict = func(string) { conflicts++ }
+		var wg sync.WaitGroup
+		for i, c := range cs {
+			wg.Go(func() {
+				if r := c.save("1", fmt.Sprintf(`{"l":[%d]}`, i)); r.status != 200 {
+					t.Errorf("change %d: %v", i, r)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(gjson.Get(w.stored("1"), "l").Array()); n != len(cs) || conflicts != 0 {
+			t.Errorf("%d changes are stored, and %d conflicts were met", n, conflicts)
+		}
+	})
+}
+
 // A write is stored long before the refresh that its client waits for. Nobody else waits for that.
 func TestNobodyWaitsForAnothersRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
