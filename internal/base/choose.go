@@ -70,7 +70,8 @@ func (w *Search) takePreset() {
 // IsForEngine reports whether the engine merges an _update with a part by itself, because the client's base adds nothing:
 //
 //   - The base isn't known.
-//   - There was no document, and the part makes none.
+//   - There was no document, and the part makes none. So its client counts on a document: it has learnt of one since, and its part may be
+//     made from that. Counted from nothing, the part would add its numbers and list entries to those that it is made from.
 //   - The session is inferred, and the part says the same whatever its base is. Perhaps no client has read the document for this part. If
 //     the part took a read, the client that made the read would be left without a base. With on_conflict: fail this holds only if the base
 //     is ambiguous, and the outcome says so.

@@ -307,6 +307,19 @@ func TestAPartOfWhatNobodyHasReadIsTheEngines(t *testing.T) {
 	has(t, me.save("1", `{"a":1}`), 201, "guarded;attempts=1;base=absent")
 }
 
+// A client finds no document, and hears of one elsewhere: it sends a part without an upsert, which counts on a document. Counted from
+// nothing, stock would be 19, and the list would have y twice.
+func TestAPartWithoutAnUpsertIsNoChangeOfNothing(t *testing.T) {
+	for _, me := range []func(w *world) *client{func(w *world) *client { return w.client("me") }, (*world).stranger} {
+		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/stock: sum}}}\n")
+		c := me(w)
+		c.read("1")
+		w.put("1", `{"stock":10,"tags":["y"],"by":"you"}`)
+		has(t, c.send("POST", update1, `{"doc":{"stock":9,"tags":["y","x"]}}`), 200, "retried;attempts=1;base=none")
+		same(t, w.stored("1"), `{"stock":9,"tags":["y","x"],"by":"you"}`)
+	}
+}
+
 // Two clients found nothing, and both make the document: each has its own in it.
 func TestPartsThatMakeTheSameDocument(t *testing.T) {
 	for name, send := range map[string]func(c *client, line string) result{
