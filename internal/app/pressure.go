@@ -2,6 +2,7 @@ package app
 
 import (
 	"optimist/internal/config"
+	"optimist/internal/delivery"
 	"optimist/internal/es"
 	"optimist/internal/obs"
 	"optimist/internal/pressure"
@@ -12,7 +13,7 @@ func (a *App) carrier(u *config.Upstream) es.Doer {
 	if !u.AdaptiveLimit {
 		return a.nodes
 	}
-	limiter := pressure.New(pressure.Options{Most: u.MaxConnections * len(u.URLs), Wait: u.AcquireTimeout.Std()})
+	limiter := pressure.New(pressure.Options{Most: u.MaxConnections * len(u.URLs), Wait: u.AcquireTimeout.Std(), IsBusy: delivery.IsBusy})
 	a.metrics.WatchWrites(func() obs.Writes { return obs.Writes(limiter.Stats()) })
 	return limiter.Over(a.nodes)
 }

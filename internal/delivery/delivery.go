@@ -76,7 +76,7 @@ func Received(res *upstream.Response, err error) (*upstream.Response, error) {
 // the policy of then allows: nothing of it was applied. The last rejection is the answer.
 func (s Sender) SendPatiently(ctx context.Context, policy func() retry.Policy, r *upstream.Request) (*upstream.Response, error) {
 	res, err := s.Send(ctx, r)
-	if err != nil || !isBusy(res) {
+	if err != nil || !IsBusy(res) {
 		return res, err
 	}
 	last := retry.Do(ctx, policy(), func(ctx context.Context, n int) error {
@@ -91,7 +91,7 @@ func (s Sender) SendPatiently(ctx context.Context, policy func() retry.Policy, r
 			res.Release()
 			res = next
 		}
-		if isBusy(res) {
+		if IsBusy(res) {
 			return doc.ErrConflict
 		}
 		return nil
@@ -103,9 +103,9 @@ func (s Sender) SendPatiently(ctx context.Context, policy func() retry.Policy, r
 	return res, nil // the rejection, where the time is over: nobody knows better
 }
 
-// isBusy reports whether the engine rejects a write because it has too much to do. The block of an index whose disk is full is a 429, too,
+// IsBusy reports whether the engine rejects a write because it has too much to do. The block of an index whose disk is full is a 429, too,
 // but waiting for a moment doesn't help.
-func isBusy(res *upstream.Response) bool {
+func IsBusy(res *upstream.Response) bool {
 	return res.Status == http.StatusTooManyRequests && ack.Why(res.Fields, res.Payload).Type != es.BlockType
 }
 

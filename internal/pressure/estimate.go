@@ -6,7 +6,7 @@ import "time"
 type signal uint8
 
 const (
-	unheard  signal = iota // nothing: its answer didn't come
+	unheard  signal = iota // nothing: its answer didn't come, or another reason than work ended the write
 	done                   // the engine had time for it
 	rejected               // the engine has too much to do
 )

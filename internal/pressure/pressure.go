@@ -23,12 +23,15 @@ import (
 	"optimist/internal/wire"
 )
 
-// Options bound a Limiter. Both are required.
+// Options bound a Limiter. Most and Wait are required.
 type Options struct {
 	// Most is how many writes may be out at once, however fast the engine is.
 	Most int
 	// Wait is how long a write waits for its turn at most.
 	Wait time.Duration
+	// IsBusy reports whether the engine has answered a write with 429 because it has too much to do. Any other 429 says nothing of that, and
+	// came without any work. Nil: there is no other.
+	IsBusy func(res *upstream.Response) bool
 }
 
 // Limiter lets writes go when it is their turn. It is safe for concurrent use.
@@ -162,7 +165,9 @@ func (d *limited) Do(ctx context.Context, r *upstream.Request) (*upstream.Respon
 	switch {
 	case err != nil:
 	case res.Status == http.StatusTooManyRequests:
-		s = rejected
+		if busy := d.limiter.o.IsBusy; busy == nil || busy(res) {
+			s = rejected
+		}
 	default:
 		s = done
 	}

@@ -195,6 +195,24 @@ func TestRejectionsCutTheLimit(t *testing.T) {
 	})
 }
 
+// An engine whose disk is full answers with 429, too.
+func TestOnlyRejectionsByABusyEngineCutTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{Most: 512, Wait: time.Hour, IsBusy: func(*upstream.Response) bool { return false }})
+		l.estimate.limit = 100
+		d := l.Over(newNode(0, 0, 0))
+		for range 50 {
+			if res, err := d.Do(t.Context(), &upstream.Request{}); err != nil || res.Status != http.StatusTooManyRequests {
+				t.Fatal(res, err)
+			}
+			time.Sleep(window)
+		}
+		if s := l.Stats(); s.Limit != 100 || s.Out != 0 || l.estimate.quickest[0] != 0 {
+			t.Errorf("%+v, and the quickest window took %v", s, l.estimate.quickest)
+		}
+	})
+}
+
 // What few writes at a time are answered with says nothing of many at a time.
 func TestTheLimitDoesntGrowUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
