@@ -83,6 +83,18 @@ func (r *Request) Asker() catalog.Asker {
 	return catalog.Asker{Realm: r.Credentials(), Credentials: r.Session.Credentials(), Caller: r.Caller}
 }
 
+// Asker is the request's client. It waits for an answer no longer than its write is tried.
+func (w *Search) Asker() catalog.Asker {
+	a := w.Request.Asker()
+	a.Until = w.Deadline
+	if most := w.Rule.Retry.MaxElapsed; most > 0 && !w.Began.IsZero() {
+		if end := w.Began.Add(most); a.Until.IsZero() || end.Before(a.Until) {
+			a.Until = end
+		}
+	}
+	return a
+}
+
 // Search is the search for one write's base. It is used by one goroutine at a time.
 type Search struct {
 	Question

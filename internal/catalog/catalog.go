@@ -39,7 +39,7 @@ const (
 	outageAge    = time.Second      // how long the last answer is used on when the engine can't be asked
 	maxNames     = 4096
 	maxName      = 1 << 10          // bytes: no index has so long a name, but a date expression may be as long as somebody likes
-	askingBudget = 30 * time.Second // how long an answer is waited for
+	askingBudget = 30 * time.Second // how long an answer is waited for at most
 	readBudget   = time.Second      // and how long for a read, whose client waits for its answer meanwhile
 )
 
@@ -58,6 +58,16 @@ type Asker struct {
 	Realm       session.Credentials
 	Credentials session.Credentials
 	Caller      es.Caller
+	// Until is when the client has no use for an answer any more: its write isn't tried again then. Zero: it isn't known.
+	Until time.Time
+}
+
+// patience is how long the client waits for an answer. It is at least as long as a read waits.
+func (a *Asker) patience() time.Duration {
+	if a.Until.IsZero() {
+		return askingBudget
+	}
+	return min(max(time.Until(a.Until), readBudget), askingBudget)
 }
 
 // network is where the client is.
@@ -202,11 +212,11 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a suspicion about the index. An index that
 // isn't there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other,
-// and a failure. The error is ErrUnavailable.
+// and a failure. After a failure, what was known before counts. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
-	ix, err := c.resolve(ctx, asker, name, maxAge, askingBudget)
+	ix, err := c.resolve(ctx, asker, name, maxAge)
 	if err == nil && maxAge == 0 && ix.Exists() && ix.Name != name {
-		return c.resolve(ctx, asker, name, aliasAge, askingBudget)
+		return c.resolve(ctx, asker, name, aliasAge)
 	}
 	return ix, err
 }
@@ -239,7 +249,8 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	}
 	ctx, cancel := context.WithTimeout(ctx, readBudget)
 	defer cancel()
-	ix, err := c.resolve(ctx, asker, name, 0, readBudget)
+	asker.Until = time.Now().Add(readBudget)
+	ix, err := c.resolve(ctx, asker, name, 0)
 	if err == nil && ix.UUID == "" && ix.Unknown == "" {
 		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
 	}
@@ -249,8 +260,8 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	return ix, err
 }
 
-// resolve is Resolve, whose question has that much time. It waits until the end of ctx while others ask.
-func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge, bound time.Duration) (Index, error) {
+// resolve is Resolve but for maxAge, of which zero means any age.
+func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
 	began := c.now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
@@ -259,10 +270,11 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge,
 	if a := e.index.last.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
 	}
-	if err := e.index.take(ctx); err != nil {
-		return Index{Index: es.Index{Name: name}}, unavailable(name, err)
+	if err := e.index.take(ctx, &asker); err != nil {
+		return lastKnown(e.index.last.Load(), name, err)
 	}
 	defer e.index.leave()
+	bound := asker.patience() // what is left of it
 	now, before := c.now(), e.index.last.Load()
 	switch f := e.index.failure.Load(); {
 	case c.holds(before, asker, now, maxAge), c.holds(before, asker, now, 0) && before.askedAt.After(began): // while this caller waited

@@ -60,17 +60,21 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 	key := shardAt{es.Shard{Index: f.Index, Number: f.Shard}, f.Node, asker.Realm}
 	p := c.primaries.GetOrAdd(asker.network(), key, &primary{turn: newTurn()})
 	began := time.Now()
-	if p.take(context.WithoutCancel(ctx)) != nil { // also for a client that has left: the write is in doubt
+	ctx = context.WithoutCancel(ctx) // also for a client that has left: the write is in doubt
+	if p.take(ctx, &asker) != nil {
 		return false
 	}
 	defer p.leave()
+	bound := asker.patience()
 	if time.Now().Before(p.refused) {
 		return f.quick(current)
 	}
 	if p.askedAt.Before(f.Answered) {
-		if p.failure.Load().counts(began, askingBudget) {
+		if p.failure.Load().counts(began, bound) {
 			return false
 		}
+		ctx, cancel := detached(ctx, bound)
+		defer cancel()
 		switch err := c.askTerm(ctx, asker, p, key); {
 		case err == nil:
 		case errors.Is(err, es.ErrNoTerm):
@@ -79,7 +83,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 			p.refused = time.Now().Add(refusalAge)
 			return f.quick(current)
 		default:
-			p.failure.Store(&failure{time.Now(), askingBudget, err})
+			p.failure.Store(&failure{time.Now(), bound, err})
 			return false
 		}
 	}
@@ -95,8 +99,6 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 
 // askTerm renews what is known of the shard's primary. The caller has the turn.
 func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shardAt) error {
-	ctx, cancel := detached(ctx, askingBudget)
-	defer cancel()
 	began := time.Now()
 	term, err := c.engine.PrimaryTerm(ctx, c.asker(asker), at.shard, at.node)
 	if err != nil {

@@ -15,8 +15,14 @@ type turn struct {
 
 func newTurn() turn { return turn{token: make(chan struct{}, 1)} }
 
-// take waits until nobody asks, or until the end of ctx. The caller then looks at what is there now, before it asks, and leaves.
-func (t *turn) take(ctx context.Context) error {
+// take waits until nobody asks, but no longer than until the end of ctx, or of the asker's patience. The caller then looks at what is there
+// now, before it asks, and leaves.
+func (t *turn) take(ctx context.Context, asker *Asker) error {
+	if !asker.Until.IsZero() { // else the question that it waits for ends as soon
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, asker.patience())
+		defer cancel()
+	}
 	select {
 	case t.token <- struct{}{}:
 		return nil

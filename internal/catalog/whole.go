@@ -21,25 +21,26 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	if a := e.whole.last.Load(); a.fresh(began, 0) {
 		return a.value, nil
 	}
-	if err := e.whole.take(ctx); err != nil {
+	if err := e.whole.take(ctx, &asker); err != nil {
 		return false, err
 	}
 	defer e.whole.leave()
+	bound := asker.patience()
 	now := c.now()
 	if a := e.whole.last.Load(); a.fresh(now, 0) {
 		return a.value, nil
 	}
-	if f := e.whole.failure.Load(); f.counts(began, askingBudget) {
+	if f := e.whole.failure.Load(); f.counts(began, bound) {
 		return false, f.err
 	}
-	ctx, cancel := detached(ctx, askingBudget)
+	ctx, cancel := detached(ctx, bound)
 	defer cancel()
 	whole, err := c.engine.SeesWhole(ctx, asker.Caller, index, routing)
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
 		whole, err = c.engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil {
-		e.whole.failure.Store(&failure{c.now(), askingBudget, err})
+		e.whole.failure.Store(&failure{c.now(), bound, err})
 		return false, err
 	}
 	a := &answer[bool]{value: whole, askedAt: now, until: now.Add(trustAge)}
