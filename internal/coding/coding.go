@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
@@ -66,9 +67,10 @@ func Gunzip(data []byte, limit int64) ([]byte, error) { return GunzipIn(nil, dat
 
 // GunzipIn is Gunzip with the memory of a room, which may be nil. The error may be the room's; then nothing is returned.
 func GunzipIn(room Room, data []byte, limit int64) ([]byte, error) {
-	z := readers.Get().(*reader) //nolint:forcetypeassert // the pool has no others
+	z := readers.Get().(*Reader) //nolint:forcetypeassert // the pool has no others
+	defer readers.Put(z)
 	defer z.leave()
-	if err := z.open(data); err != nil {
+	if err := z.open(bytes.NewReader(data)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	limit = min(limit, max(freeBytes, MaxRatio*int64(len(data))))
@@ -84,24 +86,63 @@ func GunzipIn(room Room, data []byte, limit int64) ([]byte, error) {
 	return plain, nil
 }
 
-// reader reads gzip data in memory. It has a window of 32 KiB, so the next data is read by the same one.
-type reader struct {
-	data bytes.Reader
-	gzip.Reader
+// headLength is how many bytes the head of a member has at least (RFC 1952, 2.3).
+const headLength = 10
+
+// Reader reads gzip data as the engines do: all members, one after the other. Fewer bytes behind the last member than the head of another
+// one would have are ignored. It bounds nothing.
+type Reader struct {
+	in *bufio.Reader
+	z  gzip.Reader
 }
 
-var readers = sync.Pool{New: func() any { return new(reader) }}
+// readers are those of whole data. Each has a window of 32 KiB.
+var readers = sync.Pool{New: func() any { return &Reader{in: bufio.NewReader(nil)} }}
 
-func (z *reader) open(data []byte) error {
-	z.data.Reset(data)
-	return z.Reset(&z.data)
+// NewReader returns a Reader. The error is io.EOF if there is no data, that of the data, or says that it isn't gzip.
+func NewReader(data io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReader(nil)}
+	if err := r.open(data); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-// leave gives z back, without the data.
-func (z *reader) leave() {
-	z.data.Reset(nil)
-	z.Header = gzip.Header{}
-	readers.Put(z)
+func (r *Reader) open(data io.Reader) error {
+	r.in.Reset(data)
+	return r.member()
+}
+
+// member begins the next member.
+func (r *Reader) member() error {
+	err := r.z.Reset(r.in)
+	r.z.Multistream(false)
+	return err
+}
+
+// leave lets go of the data.
+func (r *Reader) leave() {
+	r.in.Reset(nil)
+	r.z.Header = gzip.Header{}
+}
+
+// Read implements io.Reader.
+func (r *Reader) Read(into []byte) (int, error) {
+	for {
+		n, err := r.z.Read(into)
+		switch {
+		case err != io.EOF:
+			return n, err
+		case n > 0:
+			return n, nil // the next call goes on with the next member
+		}
+		if head, err := r.in.Peek(headLength); len(head) < headLength {
+			return 0, err
+		}
+		if err := r.member(); err != nil {
+			return 0, err
+		}
+	}
 }
 
 const (

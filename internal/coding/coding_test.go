@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func zipped(t *testing.T, plain []byte) []byte {
@@ -66,6 +68,32 @@ func TestWhatIsDecodedIsBounded(t *testing.T) {
 		}
 		if strings.HasPrefix(name, "cut") && (len(got) == 0 || !bytes.HasPrefix(noise, got)) {
 			t.Errorf("%s: %d bytes that aren't the first", name, len(got))
+		}
+	}
+}
+
+// Elasticsearch 7.10 and 9.5 and OpenSearch 3.8 take these bodies, and close the connection of the others without an answer.
+func TestWhatIsBehindAMemberIsReadAsTheEnginesReadIt(t *testing.T) {
+	begin, end := string(zipped(t, []byte(`{"a":1,`))), string(zipped(t, []byte(`"b":2}`)))
+	for name, c := range map[string]struct {
+		data string
+		err  error
+	}{
+		"nothing": {begin + end, nil}, "the end of a line": {begin + end + "\n", nil}, "zeros": {begin + end + strings.Repeat("\x00", 9), nil},
+		"half a head": {begin + end + end[:9], nil}, "as many zeros as a head has": {begin + end + strings.Repeat("\x00", 10), ErrMalformed},
+		"text": {begin + end + "what isn't compressed", ErrMalformed}, "a head": {begin + end + end[:10], ErrMalformed},
+		"an empty member": {begin + string(zipped(t, nil)) + end, nil},
+	} {
+		got, err := Gunzip([]byte(c.data), 100)
+		if string(got) != `{"a":1,"b":2}` || !errors.Is(err, c.err) || c.err == nil && err != nil {
+			t.Errorf("behind it %s: %s %v", name, got, err)
+		}
+		r, err := NewReader(iotest.OneByteReader(strings.NewReader(c.data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); string(got) != `{"a":1,"b":2}` || (err == nil) != (c.err == nil) {
+			t.Errorf("behind it %s, as a stream: %s %v", name, got, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package intercept
 
 import (
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -386,14 +385,13 @@ func (p *pieces) Read(into []byte) (int, error) {
 // unzipped is a body without its gzip coding.
 type unzipped struct {
 	in *pieces
-	z  *gzip.Reader
+	z  *coding.Reader
 }
 
-// Read implements io.Reader. The error is that of the body, or says what is wrong with the coding. Behind the first member others may
-// follow, which engines read, too, and nothing else.
+// Read implements io.Reader. The error is that of the body, or says what is wrong with the coding.
 func (u *unzipped) Read(into []byte) (n int, err error) {
 	if u.z == nil {
-		u.z, err = gzip.NewReader(u.in)
+		u.z, err = coding.NewReader(u.in)
 	}
 	if err == nil {
 		n, err = u.z.Read(into)
