@@ -212,8 +212,12 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 // Resolve tells what a name (decoded) stands for in a write. The answer is no older than maxAge, or than the catalog's own bound
 // where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a suspicion about the index. An index that
 // isn't there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other,
-// and a failure. After a failure, what was known before counts. The error is ErrUnavailable.
+// and a failure. After a failure, what was known before counts. If nothing was, the write can't be sent: so the question has all the time
+// that a question may have. The error is ErrUnavailable.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
+	if e, found := c.names.Get(nameKey{name, asker.Realm}); !found || !wasKnown(e.index.last.Load()) {
+		asker.Until = time.Time{}
+	}
 	ix, err := c.resolve(ctx, asker, name, maxAge)
 	if err == nil && maxAge == 0 && ix.Exists() && ix.Name != name {
 		return c.resolve(ctx, asker, name, aliasAge)

@@ -261,7 +261,8 @@ func TestAReadAsksSeldomForANameOfSeveralIndices(t *testing.T) {
 	})
 }
 
-// TestAQuestionEndsWithThePatienceOfItsWrite: when a write isn't tried again any more, its client needs no answer.
+// TestAQuestionEndsWithThePatienceOfItsWrite: when a write isn't tried again any more, its client needs no answer. But a write to an index
+// of which nothing is known isn't sent without one.
 func TestAQuestionEndsWithThePatienceOfItsWrite(t *testing.T) {
 	for name, left := range map[string]time.Duration{"some seconds": 5 * time.Second, "hardly any": time.Millisecond, "none": -time.Second,
 		"an hour": time.Hour} {
@@ -273,7 +274,7 @@ func TestAQuestionEndsWithThePatienceOfItsWrite(t *testing.T) {
 				<-time.After(2 * trustAge)
 				e.after = 0
 				want := min(max(left, readBudget), askingBudget)
-				writes := func(f func(a Asker)) {
+				writes := func(want time.Duration, f func(a Asker)) {
 					t.Helper()
 					if took := inTurn(20, func() {
 						a := asker("anna")
@@ -283,22 +284,22 @@ func TestAQuestionEndsWithThePatienceOfItsWrite(t *testing.T) {
 						t.Errorf("it took %v, want %v", took, want)
 					}
 				}
-				writes(func(a Asker) {
+				writes(askingBudget, func(a Asker) {
 					if _, err := c.Resolve(t.Context(), a, "shop", 0); !errors.Is(err, ErrUnavailable) {
 						t.Error(err)
 					}
 				})
-				writes(func(a Asker) {
+				writes(want, func(a Asker) {
 					if ix, err := c.Resolve(t.Context(), a, "known", 0); err != nil || !ix.Exists() {
 						t.Errorf("what was known before counts: %+v %v", ix, err)
 					}
 				})
-				writes(func(a Asker) {
+				writes(want, func(a Asker) {
 					if whole, err := c.SeesWhole(t.Context(), a, "shop", ""); whole || err == nil {
 						t.Error(whole, err)
 					}
 				})
-				writes(func(a Asker) {
+				writes(want, func(a Asker) {
 					conflict := &Conflict{Index: "shop", Shard: "0", Sent: time.Now().Add(-time.Second), Answered: time.Now()}
 					if c.SamePrimary(t.Context(), a, conflict, 0) {
 						t.Error("nobody has said that")
