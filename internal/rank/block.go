@@ -30,6 +30,7 @@ type piece struct {
 const (
 	// perBlock is how many items blocks have on average, at most. With fewer, digests share more, and have more blocks.
 	perBlock = 16
+	// perPiece is how many elements a piece has, but for the last one of a list.
 	perPiece = 64
 )
 
@@ -270,39 +271,39 @@ func (d *Digest) Keep() (bytes int64) { return d.count(1) }
 func (d *Digest) Drop() (bytes int64) { return d.count(-1) }
 
 func (d *Digest) count(change int32) (bytes int64) {
-	keep := func(keepers *int32, size int64) {
+	for keepers, size := range d.shared {
 		before := *keepers
 		if *keepers += change; before == 0 || *keepers == 0 {
 			bytes += size
 		}
 	}
+	return bytes + d.bytes()
+}
+
+// shared yields the number of keepers and the size of each block and piece: of what other digests may have, too.
+func (d *Digest) shared(yield func(keepers *int32, bytes int64) bool) {
 	for _, b := range d.blocks {
-		keep(&b.keepers, b.bytes())
+		if !yield(&b.keepers, b.bytes()) {
+			return
+		}
 	}
 	for i := range d.lists {
 		for _, p := range d.lists[i].pieces {
-			keep(&p.keepers, p.bytes())
+			if !yield(&p.keepers, p.bytes()) {
+				return
+			}
 		}
 	}
-	return bytes + d.bytes()
 }
 
 // Size is how many bytes digests take together.
 func Size(ds ...*Digest) (bytes int64) {
-	blocks, pieces := map[*block]bool{}, map[*piece]bool{}
+	seen := map[*int32]bool{}
 	for _, d := range ds {
-		for _, b := range d.blocks {
-			if !blocks[b] {
-				blocks[b] = true
-				bytes += b.bytes()
-			}
-		}
-		for i := range d.lists {
-			for _, p := range d.lists[i].pieces {
-				if !pieces[p] {
-					pieces[p] = true
-					bytes += p.bytes()
-				}
+		for keepers, size := range d.shared {
+			if !seen[keepers] {
+				seen[keepers] = true
+				bytes += size
 			}
 		}
 		bytes += d.bytes()

@@ -25,7 +25,7 @@ type digester struct {
 	numbers []number // of the members that are numbers, in the order of the members
 	cuts    []block  // the blocks of this content
 	pieces  []piece  // of its lists
-	held    []*piece
+	held    []*piece // the same, or equal ones of other digests
 
 	// In the order of the document.
 	foundMembers []foundMember
