@@ -375,54 +375,37 @@ func TestALaneThatIsHeldForLongHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// A slow engine is no reason to fight: the changes are written one after the other.
-func TestALaneOfSlowWritesKeepsItsOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ls := NewLanes(8, func(_, _ *change) bool { return false })
-		begun, inside, most := time.Now(), 0, 0
-		var all []<-chan error
-		for range 6 {
-			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(*Batch[*change]) {
-				inside++
-				most = max(most, inside)
-				time.Sleep(Patience - time.Millisecond)
-				inside--
-			}))
-		}
-		for _, e := range all {
-			<-e
-		}
-		if most != 1 || time.Since(begun) != 6*(Patience-time.Millisecond) {
-			t.Errorf("%d at once, %v", most, time.Since(begun))
-		}
-	})
-}
-
-// A leader with much to do on a slow machine isn't passed over while it goes on: two leaders would refuse each other's writes, and so have
-// more to do, and more leaders would be passed over.
-func TestALeaderThatGoesOnIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ls := NewLanes(8, func(_, _ *change) bool { return false })
-		begun, inside, most := time.Now(), 0, 0
-		var all []<-chan error
-		for range 2 {
-			all = append(all, queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
-				inside++
-				most = max(most, inside)
-				for range 3 {
-					time.Sleep(Patience - time.Millisecond)
-					b.Progress()
+// One after the other, each leader has the lane: a slow engine is no reason to fight, and nor is much to do on a slow machine, as long as the
+// leader goes on. Two leaders would refuse each other's writes, and so have more to do, and more leaders would be passed over.
+func TestASlowLaneKeepsItsOrder(t *testing.T) {
+	const nearly = Patience - time.Millisecond
+	for name, c := range map[string]struct{ changes, steps int }{"a slow engine": {6, 1}, "much to do": {2, 3}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ls := NewLanes(8, func(_, _ *change) bool { return false })
+				begun, inside, most := time.Now(), 0, 0
+				var all []<-chan error
+				for range c.changes {
+					all = append(all, queued(t, t.Context(), ls, &change{}, false, func(b *Batch[*change]) {
+						inside++
+						most = max(most, inside)
+						time.Sleep(nearly)
+						for range c.steps - 1 {
+							b.Progress()
+							time.Sleep(nearly)
+						}
+						inside--
+					}))
 				}
-				inside--
-			}))
-		}
-		for _, e := range all {
-			<-e
-		}
-		if most != 1 || time.Since(begun) != 6*(Patience-time.Millisecond) {
-			t.Errorf("%d at once, %v", most, time.Since(begun))
-		}
-	})
+				for _, e := range all {
+					<-e
+				}
+				if most != 1 || time.Since(begun) != 6*nearly {
+					t.Errorf("%d at once, %v", most, time.Since(begun))
+				}
+			})
+		})
+	}
 }
 
 // A leader that was passed over, and then goes on or ends, is no reason to have less patience with the next.
