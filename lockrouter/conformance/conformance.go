@@ -138,6 +138,10 @@ func reentry(s *suite, lock string) {
 	if again.Token != a.Token || again.ExpiresIn < 25_000 {
 		s.t.Errorf("%s", again.Body)
 	}
+	shorter := s.do(0, "200", "PUT", lock, `{"owner":"a","ttl":"1s"}`)
+	if shorter.Token != a.Token || shorter.ExpiresIn < 25_000 {
+		s.t.Errorf("a second request makes the lease shorter that the first one relies on: %s", shorter.Body)
+	}
 	s.release(0, lock, "a", a.Token)
 	s.do(1, "201", "PUT", lock, `{"owner":"b","wait":"0"}`)
 }

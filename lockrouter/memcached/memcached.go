@@ -108,12 +108,14 @@ func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *
 	case err != nil:
 		return nil, nil, err
 	case holder != nil && holder.Owner == c.Owner:
-		l, err := k.extend(c, holder)
+		again, waited := *c, since(began)
+		again.TTL = max(again.TTL, time.Duration(holder.TTL)*time.Millisecond) // never shorter: the first request relies on its answer
+		l, err := k.extend(&again, holder)
 		if errors.Is(err, errChanged) {
 			return nil, holder, nil
 		}
 		if l != nil {
-			l.Reentered, l.Waited = true, since(began)
+			l.Reentered, l.Waited = true, waited
 		}
 		return l, nil, err
 	case holder != nil:

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/lockrouter"
 	"optimist/lockrouter/conformance"
 	"optimist/lockrouter/memcached"
@@ -104,5 +106,29 @@ func TestNonsenseIsNoLock(t *testing.T) {
 				t.Errorf("%d %s", status, body)
 			}
 		})
+	}
+}
+
+// TestALeaseThatIsReenteredIsCountedFromTheCall: memcached may be late with its answer, and counts the item's time from the call.
+func TestALeaseThatIsReenteredIsCountedFromTheCall(t *testing.T) {
+	const late = 200 * time.Millisecond
+	addr := conformance.Accept(t, func(c net.Conn) {
+		const item = `{"owner":"a","token":1,"ttl":30000}`
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			switch word, _, _ := strings.Cut(lines.Text(), " "); word {
+			case "gets":
+				_, _ = fmt.Fprintf(c, "VALUE optimist-/_lock/global/a 0 %d 1\r\n%s\r\nEND\r\n", len(item), item)
+			case "cas":
+				lines.Scan()
+				<-time.After(late)
+				_, _ = io.WriteString(c, "STORED\r\n")
+			}
+		}
+	})
+	r := router(t, memcached.Options{Servers: []string{addr}, Timeout: 10 * time.Second})
+	began := time.Now()
+	status, body := put(t, r, "a", "owner=a&ttl=30s&wait=0")
+	if waited := gjson.Get(body, "waited_ms"); status != 200 || time.Duration(waited.Int())*time.Millisecond > time.Since(began)-late {
+		t.Errorf("%d %s, after %s", status, body, time.Since(began))
 	}
 }

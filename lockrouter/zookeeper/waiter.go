@@ -71,9 +71,11 @@ func (w *waiter) enter(ctx context.Context, v *view) (*lockrouter.Lease, error) 
 			return nil, fmt.Errorf("%w: ZooKeeper doesn't answer", lockrouter.ErrStore)
 		}
 	case h != nil && h.Owner == w.c.Owner:
-		l, err := w.k.extend(ctx, w.c, v)
+		again, waited := *w.c, w.waited(time.Now())
+		again.TTL = max(again.TTL, time.Duration(h.TTL)*time.Millisecond) // never shorter: the first request relies on the time in its answer
+		l, err := w.k.extend(ctx, &again, v)
 		if l != nil {
-			l.Reentered, l.Waited = true, w.waited(time.Now())
+			l.Reentered, l.Waited = true, waited
 		}
 		return l, err
 	case w.c.Wait <= 0 && (h != nil || len(v.ahead(w.name)) > 0):
