@@ -147,15 +147,20 @@ func rank(k *task) int {
 }
 
 // ask returns the operation by which a waiter asks for its lock. The operation also says which waiters of the group come after this one.
+// Those with a promise aren't in the queue.
 func (w *waiter) ask(now int64) state.Op {
 	op := w.op
 	op.Wait, op.Age, op.Left = true, now-w.came, max(w.until-now, 1)
 	i := slices.Index(w.g.waiters, w)
-	if rest := w.g.waiters[i+1:]; len(rest) > 0 {
-		op.Behind = state.Behind{Count: int64(len(rest)), Owner: rest[0].op.Owner, Rid: rest[0].op.Rid, Age: now - rest[0].came}
-		for _, b := range rest {
-			op.Behind.Left = max(op.Behind.Left, b.until-now)
+	b := &op.Behind
+	for _, o := range w.g.waiters[i+1:] {
+		if o.promised {
+			continue
 		}
+		if b.Count++; b.Count == 1 {
+			b.Owner, b.Rid, b.Age = o.op.Owner, o.op.Rid, now-o.came
+		}
+		b.Left = max(b.Left, o.until-now)
 	}
 	return op
 }

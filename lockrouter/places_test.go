@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/lockrouter"
 	"optimist/lockrouter/state"
 )
@@ -37,6 +39,83 @@ func TestAPlaceInTheQueueIsToldFromOneOn(t *testing.T) {
 		place(there, lockrouter.TypeTimeout, `{"owner":"x","wait":"1s"}`, 3)
 		place(there, lockrouter.TypeTimeout, `{"owner":"x","wait":"1s","priority":"background"}`, 3)
 		wg.Wait()
+	})
+}
+
+// TestItIsSeenAboutHowManyWait: the lock's document says how many, and isn't written for each of them.
+func TestItIsSeenAboutHowManyWait(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		here, there := router(t, s, lockrouter.Options{}), router(t, s, lockrouter.Options{})
+		ask(t, here, 201, "", "PUT", global, `{"owner":"first","ttl":"10m"}`)
+		before := s.count()
+		waiting := func(least, most int64) {
+			t.Helper()
+			time.Sleep(time.Second)
+			got := ask(t, there, 200, "", "GET", global, "")
+			if n := gjson.Get(got.body, "waiting").Int(); n < least || n > most {
+				t.Errorf("%d wait, want %d to %d", n, least, most)
+			}
+			if held := ask(t, there, 409, lockrouter.TypeHeld, "PUT", global, `{"owner":"x","wait":"0"}`); gjson.Get(held.body,
+				"error.queue.place").Int() <= least {
+				t.Error(held.body)
+			}
+		}
+		const all, stay = 64, 4
+		var wg sync.WaitGroup
+		for i := range all {
+			wait := "30s"
+			if i < stay {
+				wait = "1m"
+			}
+			wg.Go(func() {
+				ask(t, here, 409, lockrouter.TypeTimeout, "PUT", global, fmt.Sprintf(`{"owner":"o%d","wait":%q}`, i, wait))
+			})
+			time.Sleep(100 * time.Millisecond)
+		}
+		waiting(all/2, all)
+		if n := s.count() - before; n > 20 {
+			t.Errorf("%d calls for %d who wait", n, all)
+		}
+		time.Sleep(30 * time.Second)
+		waiting(stay/2, 2*stay)
+		wg.Wait()
+	})
+}
+
+// TestThoseWithAPromiseAreNotCountedAsWaiting has another proxy's client hold the lock, and all promises made that there may be. Then only
+// those with promises ask again, and the count that they write must be right: while it isn't, the proxy writes without a pause.
+func TestThoseWithAPromiseAreNotCountedAsWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shelf) {
+		const most = 6
+		o := lockrouter.Options{Chain: most, Foreground: time.Minute}
+		here, there := router(t, s, o), router(t, s, o)
+		step := func() { time.Sleep(5 * time.Millisecond) }
+		first := take(t, here, "first")
+		second := start(t, here, "second")
+		step()
+		theirs := start(t, there, "theirs")
+		step()
+		start(t, here, "next")
+		step()
+		give(t, here, "first", first.token)
+		give(t, here, "second", (<-second).token) // quickly, so that promises are made
+		<-theirs
+		join := func(n int) {
+			for i := range n {
+				start(t, here, fmt.Sprintf("w%d of %d", i, n))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		join(most)
+		before := s.count()
+		join(3)
+		docs, err := s.Read(t.Context(), []string{"global:a"})
+		if err != nil || len(docs[0].Chain) != most || len(docs[0].Queue) != 1 || docs[0].Queue[0].Count != 4 {
+			t.Errorf("%+v %v", docs[0], err)
+		}
+		if n := s.count() - before; n > 2 {
+			t.Errorf("%d calls", n)
+		}
 	})
 }
 

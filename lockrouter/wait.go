@@ -302,8 +302,9 @@ func (l *lane) judge(now int64) {
 	}
 }
 
-// chance returns when a group should ask. It is now if the group isn't in the queue, or if its turn has come. Else it is when the leases
-// before it will have ended. All proxies ask then, because the proxy of the first in the queue may have died.
+// chance returns when a group should ask. It is now if the group isn't in the queue, if its turn has come, or if the document's count of
+// its waiters is too wrong. Else it is when the leases before it will have ended. All proxies ask then, because the proxy of the first in
+// the queue may have died.
 func (l *lane) chance(g *group) int64 {
 	if l.doc == nil || l.doc.Beat == 0 {
 		return 0
@@ -316,7 +317,8 @@ func (l *lane) chance(g *group) int64 {
 		return l.ends(g, "")
 	}
 	e, ok := l.doc.Entry(l.r.queue, g.class, g.path, g.mode)
-	if !ok || e.TurnSince > 0 {
+	n, until := g.queued()
+	if !ok || e.TurnSince > 0 || n > 2*e.Count || 2*n < e.Count { // others see from the entry how many wait
 		return 0
 	}
 	at := l.ends(g, head.op.Owner)
@@ -329,7 +331,7 @@ func (l *lane) chance(g *group) int64 {
 	}
 	if end, ok := l.watch.Since(e.Mark()); ok {
 		end += e.Left
-		if g.until() > end+e.Left/4 { // waiters have joined that wait for longer than the entry says
+		if until > end+e.Left/4 { // waiters have joined that wait for longer than the entry says
 			at = min(at, end-e.Left/4)
 		}
 	}
@@ -387,6 +389,16 @@ func (g *group) first() *waiter {
 	return nil
 }
 
+// queued returns how many waiters of a group have no promise, and when the last of them stops waiting.
+func (g *group) queued() (n, until int64) {
+	for _, w := range g.waiters {
+		if !w.promised {
+			n, until = n+1, max(until, w.until)
+		}
+	}
+	return n, until
+}
+
 // lapse returns when a lease will have ended, by this process's clock. That may be late by the time between two looks, but never early.
 func (l *lane) lapse(h *state.Hold) int64 {
 	if l.r.o.Store.Timed() {
@@ -397,13 +409,4 @@ func (l *lane) lapse(h *state.Hold) int64 {
 		return never
 	}
 	return since + h.TTL + 1
-}
-
-// until returns when the last waiter of a group stops waiting.
-func (g *group) until() int64 {
-	var last int64
-	for _, w := range g.waiters {
-		last = max(last, w.until)
-	}
-	return last
 }
