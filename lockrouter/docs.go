@@ -265,7 +265,7 @@ func (b *batch) give(ctx context.Context) (*Answer, error) {
 		_, _ = b.end(func(state.Verdict) bool { return true }) // they protect nothing any more
 	}
 	if err != nil {
-		return nil, b.failure(ctx, err)
+		return nil, undoFailure(ctx, b.items[0].t, err)
 	}
 	// What is committed stays: if a lease has ended since, nobody else had the lock before.
 	released, err := b.end(func(v state.Verdict) bool { return v == state.Released || committed && v.Ended() })

@@ -90,12 +90,7 @@ func (g guest) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	l, err := g.Keeper.Acquire(waits, &mine)
 	if why := gone(ctx); why != nil && err == nil && !l.Reentered {
 		mine.Token = l.Token
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience)
-		defer cancel()
-		if err := g.Release(back, &mine); err != nil {
-			r.o.Log.Warn("a client has left, and its lock lasts until the lease ends: it couldn't be released",
-				obs.KeyLock, c.Lock.Name, obs.KeyError, err)
-		}
+		r.giveBack(ctx, g, &mine)
 		return nil, why
 	}
 	if waits.Err() != nil && err != nil && !errors.As(err, new(*Failure)) {
@@ -124,6 +119,16 @@ func (g guest) Release(ctx context.Context, c *Claim) error {
 		g.r.held.remove(c.Lock.t.root, c.Token)
 	}
 	return err
+}
+
+// giveBack releases a lease of which no client will learn.
+func (r *Router) giveBack(ctx context.Context, k Keeper, c *Claim) {
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience)
+	defer cancel()
+	if err := k.Release(back, c); err != nil {
+		r.o.Log.Warn("a lease couldn't be released: it lasts until it ends, and no client has it", obs.KeyLock, c.Lock.Name,
+			obs.KeyError, err)
+	}
 }
 
 func (l *Lease) remaining() time.Duration { return time.Duration(l.ExpiresIn) * time.Millisecond }

@@ -146,7 +146,7 @@ func New(o Options) *Router {
 		r.keeper = guest{r, o.Keeper}
 	}
 	if o.Undo != nil && o.Keeper == nil {
-		r.keeper = undoer{documents{r}, r}
+		r.keeper = undoer{documents{r}}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.open, r.shut = context.WithCancel(r.ctx)

@@ -146,7 +146,7 @@ func (r *Router) acquire(ctx context.Context, c *Claim, touch func() error) (*An
 		if err = touch(); err != nil && !l.Reentered {
 			back := *c
 			back.Token = l.Token
-			_ = r.keeper.Release(context.WithoutCancel(ctx), &back) // if that fails, the lease ends by itself
+			r.giveBack(ctx, r.keeper, &back)
 		}
 	}
 	r.countRequest(c.Class, ending(l, err), began)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"optimist/internal/obs"
 	"optimist/internal/undo"
 	"optimist/lockrouter/state"
 )
@@ -33,10 +32,7 @@ type Undo interface {
 // undoer is a Keeper that undoes the writes of dead holders before it hands out a lease. It acquires the lease first, so that no other
 // client gets the lock while it undoes. If this proxy dies meanwhile, the lease ends, and the proxy that gets the lock next goes on with
 // the undo.
-type undoer struct {
-	Keeper
-	r *Router
-}
+type undoer struct{ documents }
 
 // Acquire acquires the lock, undoes what earlier leases have left, and begins a journal if the request asks for one.
 func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
@@ -49,7 +45,7 @@ func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	mine.Token = l.Token
 	if err := u.ready(ctx, &mine, l, began); err != nil {
 		if !l.Reentered {
-			u.giveBack(ctx, &mine)
+			u.r.giveBack(ctx, u.documents, &mine)
 		}
 		return nil, err
 	}
@@ -59,30 +55,30 @@ func (u undoer) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 // acquire gets a lease for the claim. The owner may still have an old lease whose journal has ended. No write can be made under its token,
 // and a second request of the owner would only make that lease longer. So acquire releases the old lease, and gets a new one.
 func (u undoer) acquire(ctx context.Context, c *Claim) (*Lease, error) {
-	l, err := u.Keeper.Acquire(ctx, c)
+	l, err := u.documents.Acquire(ctx, c)
 	if err != nil || !l.Reentered {
 		return l, err
 	}
 	old := *c
 	old.Token = l.Token
-	switch over, err := u.over(ctx, []undo.Lock{*c.Lock.journal(c.Owner, l.Token)}); {
+	switch over, err := u.r.over(ctx, []undo.Lock{*c.Lock.journal(c.Owner, l.Token)}); {
 	case err != nil:
 		return nil, err
 	case len(over) == 0:
 		return l, nil
 	}
-	if err := u.Keeper.Release(ctx, &old); err != nil && !isOver(err) {
+	if err := u.documents.Release(ctx, &old); err != nil && !isOver(err) {
 		return nil, err
 	}
-	return u.Keeper.Acquire(ctx, c)
+	return u.documents.Acquire(ctx, c)
 }
 
 // over returns the ids of the lock documents of those leases whose journal has ended.
 //
 // A lease can outlast its journal in two cases. The journal is of several leases, and another one of them has ended. Or a proxy has died
 // after it ended the journal, and before it ended the lease.
-func (u undoer) over(ctx context.Context, leases []undo.Lock) (over []string, err error) {
-	journals, err := u.r.o.Undo.Begun(ctx, leases)
+func (r *Router) over(ctx context.Context, leases []undo.Lock) (over []string, err error) {
+	journals, err := r.o.Undo.Begun(ctx, leases)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
@@ -102,7 +98,7 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 	defer stop()
 	lock := c.Lock.journal(c.Owner, l.Token)
 	done := make(chan error, 1)
-	go func() { done <- u.r.o.Undo.Settle(settling, lock, u.blocks(settling, c)) }()
+	go func() { done <- u.r.o.Undo.Settle(settling, lock, u.r.blocks(settling, c)) }()
 	renewal := *c
 	renewal.TTL, renewal.Note = ttl, ""
 	tick := time.NewTicker(max(ttl/3, time.Millisecond))
@@ -111,27 +107,27 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 	for {
 		select {
 		case <-tick.C:
-			if _, err := u.Keeper.Renew(ctx, &renewal); err != nil {
+			if _, err := u.documents.Renew(ctx, &renewal); err != nil {
 				return err
 			}
 			continue
 		case err := <-done:
 			if err != nil {
-				return u.failure(ctx, c.Lock.t, err)
+				return undoFailure(ctx, c.Lock.t, err)
 			}
 		}
 		break
 	}
 	if c.undo {
 		if err := u.r.o.Undo.Open(ctx, []undo.Lock{*lock}); err != nil {
-			return u.failure(ctx, c.Lock.t, err)
+			return undoFailure(ctx, c.Lock.t, err)
 		}
 	}
 	if time.Since(took) < ttl/10 {
 		return nil
 	}
 	sent := time.Now()
-	fresh, err := u.Keeper.Renew(ctx, &renewal)
+	fresh, err := u.documents.Renew(ctx, &renewal)
 	if err != nil {
 		return err
 	}
@@ -143,12 +139,12 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 
 // blocks returns a function that reports whether a lease with a journal excluded the claim, and has ended. The function reads the lock's
 // document at its first call.
-func (u undoer) blocks(ctx context.Context, c *Claim) func(token int64, path string) (bool, error) {
+func (r *Router) blocks(ctx context.Context, c *Claim) func(token int64, path string) (bool, error) {
 	var d *state.Doc
 	read := false
 	return func(token int64, path string) (bool, error) {
 		if !read {
-			docs, err := u.r.o.Store.Read(ctx, []string{c.Lock.t.id})
+			docs, err := r.o.Store.Read(ctx, []string{c.Lock.t.id})
 			if err != nil {
 				return false, err
 			}
@@ -159,8 +155,8 @@ func (u undoer) blocks(ctx context.Context, c *Claim) func(token int64, path str
 	}
 }
 
-// failure is the error that a client gets if a step of the journal fails with err.
-func (u undoer) failure(ctx context.Context, t *target, err error) error {
+// undoFailure is the error that a client gets if a step of the journal fails with err.
+func undoFailure(ctx context.Context, t *target, err error) error {
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
@@ -180,26 +176,16 @@ func (u undoer) failure(ctx context.Context, t *target, err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// giveBack releases a lease of which no client will learn.
-func (u undoer) giveBack(ctx context.Context, c *Claim) {
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.r.o.Patience)
-	defer cancel()
-	if err := u.Keeper.Release(back, c); err != nil {
-		u.r.o.Log.Warn("a lease couldn't be released: it lasts until it ends, and no client has it", obs.KeyLock, c.Lock.Name,
-			obs.KeyError, err)
-	}
-}
-
 // Release commits what was written under the lease, and then ends it.
 func (u undoer) Release(ctx context.Context, c *Claim) error {
-	committed, err := u.commit(ctx, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) })
+	committed, err := u.r.commit(ctx, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.r.lasts(ctx, c) })
 	if errors.Is(err, undo.ErrEnded) {
-		_ = u.Keeper.Release(ctx, c) // the lease protects nothing any more. If this release fails, the lease ends by itself
+		_ = u.documents.Release(ctx, c) // the lease protects nothing any more. If this release fails, the lease ends by itself
 	}
 	if err != nil {
-		return u.failure(ctx, c.Lock.t, err)
+		return undoFailure(ctx, c.Lock.t, err)
 	}
-	if err := u.Keeper.Release(ctx, c); err != nil && !(committed && isOver(err)) {
+	if err := u.documents.Release(ctx, c); err != nil && !(committed && isOver(err)) {
 		return err
 	}
 	return nil // the writes are committed. If the lease has ended since, no other client had the lock before the commit
@@ -208,8 +194,8 @@ func (u undoer) Release(ctx context.Context, c *Claim) error {
 // commit commits the journals of leases. It can be repeated. held returns an error if one of the leases has ended. had is false if the
 // leases have no journal. The error is undo.ErrEnded if writes of a journal are undone already, for example because an operator has ended
 // the lease.
-func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() error) (had bool, err error) {
-	journals, err := u.journals(ctx, leases)
+func (r *Router) commit(ctx context.Context, leases []undo.Lock, held func() error) (had bool, err error) {
+	journals, err := r.journals(ctx, leases)
 	if err != nil {
 		return false, err
 	}
@@ -225,7 +211,7 @@ func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() erro
 		return false, err
 	}
 	for i := range journals {
-		if _, err := u.r.o.Undo.Commit(ctx, journals[i].Token); err != nil {
+		if _, err := r.o.Undo.Commit(ctx, journals[i].Token); err != nil {
 			return false, err
 		}
 	}
@@ -235,10 +221,10 @@ func (u undoer) commit(ctx context.Context, leases []undo.Lock, held func() erro
 // rollback undoes what was written under leases. It can be repeated. It undoes also if a lease has ended, because the next holder's proxy
 // would do that anyway. held returns an error if the leases belong to another owner, or have ended. left counts the documents that couldn't
 // be restored, for which there are dead letters. The error is errNothingToUndo if the leases have no journal.
-func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) (left int, err error) {
-	ctx, stop := context.WithTimeout(ctx, max(wait, u.r.o.Patience))
+func (r *Router) rollback(ctx context.Context, wait time.Duration, leases []undo.Lock, held func() error) (left int, err error) {
+	ctx, stop := context.WithTimeout(ctx, max(wait, r.o.Patience))
 	defer stop()
-	journals, err := u.journals(ctx, leases)
+	journals, err := r.journals(ctx, leases)
 	switch {
 	case err != nil:
 		return 0, err
@@ -249,7 +235,7 @@ func (u undoer) rollback(ctx context.Context, wait time.Duration, leases []undo.
 		return 0, err
 	}
 	for i := range journals {
-		n, err := u.r.o.Undo.Rollback(ctx, journals[i].Token)
+		n, err := r.o.Undo.Rollback(ctx, journals[i].Token)
 		if err != nil {
 			return 0, err
 		}
@@ -270,8 +256,8 @@ var errNothingToUndo = badRequest("the lock wasn't acquired with undo, or there 
 
 // journals returns the journals of leases. If an open journal has further leases, the request must name these, too: the writes of a journal
 // stay, or are undone, together. Otherwise the error says which lease is missing.
-func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error) {
-	journals, err := u.r.o.Undo.Begun(ctx, leases)
+func (r *Router) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun, error) {
+	journals, err := r.o.Undo.Begun(ctx, leases)
 	if err != nil {
 		return nil, err
 	}
@@ -285,11 +271,11 @@ func (u undoer) journals(ctx context.Context, leases []undo.Lock) ([]undo.Begun,
 	return journals, nil
 }
 
-// held returns an error if the lease of a claim has ended.
-func (u undoer) held(ctx context.Context, c *Claim) error {
+// lasts returns an error if the lease of a claim has ended.
+func (r *Router) lasts(ctx context.Context, c *Claim) error {
 	renewal := *c
 	renewal.TTL, renewal.Note = 0, ""
-	_, err := u.Keeper.Renew(ctx, &renewal)
+	_, err := r.keeper.Renew(ctx, &renewal)
 	return err
 }
 
@@ -343,15 +329,11 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	if end == commits {
 		return r.release(ctx, c)
 	}
-	u, ok := r.keeper.(undoer)
-	if !ok {
-		return nil, r.noUndo()
-	}
-	left, err := u.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.held(ctx, c) })
+	left, err := r.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return r.lasts(ctx, c) })
 	if err != nil {
-		return nil, u.failure(ctx, t, err)
+		return nil, undoFailure(ctx, t, err)
 	}
-	if err := u.Keeper.Release(ctx, c); err != nil && !isOver(err) {
+	if err := (documents{r}).Release(ctx, c); err != nil && !isOver(err) {
 		return nil, err
 	}
 	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": left}), nil

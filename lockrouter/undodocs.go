@@ -42,12 +42,11 @@ func (b *batch) acquireSettled(ctx context.Context) error {
 
 // over are the locks that the owner had before, by leases whose journal has ended.
 func (b *batch) over(ctx context.Context) ([]*item, error) {
-	u, ok := b.r.keeper.(undoer)
 	had := slices.DeleteFunc(slices.Clone(b.items), func(it *item) bool { return it.mine })
-	if !ok || len(had) == 0 {
+	if b.r.o.Undo == nil || len(had) == 0 {
 		return nil, nil
 	}
-	over, err := u.over(ctx, b.leases(had))
+	over, err := b.r.over(ctx, b.leases(had))
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +59,7 @@ func (b *batch) over(ctx context.Context) ([]*item, error) {
 
 // settleAll settles what was left by leases on the locks of several documents.
 func (b *batch) settleAll(ctx context.Context) error {
-	u, ok := b.r.keeper.(undoer)
-	if !ok {
+	if b.r.o.Undo == nil {
 		return nil
 	}
 	left, err := b.r.o.Undo.Registered(ctx, b.leases(b.items))
@@ -82,7 +80,7 @@ func (b *batch) settleAll(ctx context.Context) error {
 			err := b.r.o.Undo.Settle(settling, &left[i], func(token int64, _ string) (bool, error) { return token != it.token, nil })
 			stop()
 			if err != nil {
-				return u.failure(ctx, it.t, err)
+				return undoFailure(ctx, it.t, err)
 			}
 		}
 		return nil
@@ -91,13 +89,9 @@ func (b *batch) settleAll(ctx context.Context) error {
 
 // openJournal begins the journal of all these leases.
 func (b *batch) openJournal(ctx context.Context) error {
-	u, ok := b.r.keeper.(undoer)
-	if !ok {
-		return b.r.noUndo()
-	}
 	return b.kept(ctx, func(ctx context.Context) error {
 		if err := b.r.o.Undo.Open(ctx, b.leases(b.items)); err != nil {
-			return u.failure(ctx, b.items[0].t, err)
+			return undoFailure(ctx, b.items[0].t, err)
 		}
 		return nil
 	})
@@ -131,21 +125,12 @@ func (b *batch) leases(items []*item) []undo.Lock {
 	return all
 }
 
-// commit commits what was written under the leases: see undoer.commit.
+// commit commits what was written under the leases: see Router.commit.
 func (b *batch) commit(ctx context.Context) (had bool, err error) {
-	u, ok := b.r.keeper.(undoer)
-	if !ok {
+	if b.r.o.Undo == nil {
 		return false, nil
 	}
-	return u.commit(ctx, b.leases(b.items), b.held)
-}
-
-// failure is what a client is told for whom the journal couldn't be ended.
-func (b *batch) failure(ctx context.Context, err error) error {
-	if u, ok := b.r.keeper.(undoer); ok {
-		return u.failure(ctx, b.items[0].t, err)
-	}
-	return err
+	return b.r.commit(ctx, b.leases(b.items), b.held)
 }
 
 // held reports, by an error, that one of the leases has ended.
@@ -153,13 +138,9 @@ func (b *batch) held() error { return b.renew(b.items, 0) }
 
 // rollback undoes what was written under the leases, and then ends them.
 func (b *batch) rollback(ctx context.Context) (*Answer, error) {
-	u, ok := b.r.keeper.(undoer)
-	if !ok {
-		return nil, b.r.noUndo()
-	}
 	left := 0
 	undoAll := func(ctx context.Context) (err error) {
-		left, err = u.rollback(ctx, b.r.patience(b.a), b.leases(b.items), b.held)
+		left, err = b.r.rollback(ctx, b.r.patience(b.a), b.leases(b.items), b.held)
 		return err
 	}
 	err := b.kept(ctx, undoAll)
@@ -167,7 +148,7 @@ func (b *batch) rollback(ctx context.Context) (*Answer, error) {
 		err = undoAll(ctx)
 	}
 	if err != nil {
-		return nil, u.failure(ctx, b.items[0].t, err)
+		return nil, undoFailure(ctx, b.items[0].t, err)
 	}
 	released, err := b.end(state.Verdict.Ended)
 	if err != nil {
@@ -179,19 +160,18 @@ func (b *batch) rollback(ctx context.Context) (*Answer, error) {
 // commitFound commits what was written under leases that a list has shown, where some of them have one journal together. Others are
 // committed one by one.
 func (r *Router) commitFound(ctx context.Context, list []foundLease) error {
-	u, ok := r.keeper.(undoer)
-	if !ok || len(list) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
 	leases := make([]undo.Lock, len(list))
 	for i, l := range list {
 		leases[i] = *l.claim().Lock.journal(l.h.Owner, l.h.Token)
 	}
-	journals, err := u.journals(ctx, leases)
+	journals, err := r.journals(ctx, leases)
 	if err == nil && slices.ContainsFunc(journals, func(j undo.Begun) bool { return j.Of > 1 }) {
-		_, err = u.commit(ctx, leases, func() error {
+		_, err = r.commit(ctx, leases, func() error {
 			for _, l := range list {
-				if err := u.held(ctx, l.claim()); err != nil {
+				if err := r.lasts(ctx, l.claim()); err != nil {
 					return err
 				}
 			}
@@ -199,7 +179,7 @@ func (r *Router) commitFound(ctx context.Context, list []foundLease) error {
 		})
 	}
 	if err != nil && !errors.Is(err, undo.ErrEnded) { // what is undone is refused one by one
-		return u.failure(ctx, list[0].t, err)
+		return undoFailure(ctx, list[0].t, err)
 	}
 	return nil
 }
