@@ -193,9 +193,9 @@ func TestLocksThatAreTakenDirectlyAreSeenByWrites(t *testing.T) {
 			var asks []lockrouter.Ask
 			for _, id := range ids {
 				op := state.Op{Do: state.Acquire, Mode: state.Exclusive, Class: state.Foreground, TTL: 60_000, Owner: "anna", Rid: id}
-				asks = append(asks, lockrouter.Ask{Index: "shop", ID: id, Op: op})
+				asks = append(asks, lockrouter.Ask{ID: id, Op: op})
 			}
-			for i, a := range other.Direct(t.Context(), asks) {
+			for i, a := range other.Direct(t.Context(), "shop", asks) {
 				if a.Err != nil || !a.Result.Verdict.Grants() {
 					t.Fatalf("%s: %+v", ids[i], a)
 				}

@@ -47,13 +47,13 @@ func TestWhatIsCarriedOutAfterItsClientLeftIsGivenBackAfterThat(t *testing.T) {
 			t.Error("it was answered")
 		}
 		op := state.Op{Do: state.Acquire, Owner: "job", Mode: state.Exclusive, Class: state.Foreground, TTL: 3_600_000}
-		asks := []lockrouter.Ask{{Index: "shop", ID: "3", Op: op}, {Index: "shop", ID: "4", Op: op}}
+		asks := []lockrouter.Ask{{ID: "3", Op: op}, {ID: "4", Op: op}}
 		for i := range asks {
 			asks[i].Op.Rid = r.Rid()
 		}
 		ctx, leave = context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer leave()
-		r.Direct(ctx, asks)
+		r.Direct(ctx, "shop", asks)
 		time.Sleep(time.Second)
 		for i := range 4 {
 			ask(t, r, 201, "", "PUT", fmt.Sprintf("/shop/_lock/doc/%d", i+1), `{"owner":"next","wait":"0"}`)

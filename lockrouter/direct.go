@@ -3,6 +3,7 @@ package lockrouter
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"optimist/lockrouter/state"
@@ -11,8 +12,8 @@ import (
 // Ask is one operation on the lock of a document, for requests that aren't under _lock: see package compat. It doesn't wait in a queue. An
 // acquisition needs a request id of its own: see Rid.
 type Ask struct {
-	Index, ID string
-	Op        state.Op
+	ID string // of the document
+	Op state.Op
 }
 
 // AskResult is the result of an Ask. The caller must not change Doc. Err says that it isn't known whether the operation was carried out. If
@@ -44,8 +45,9 @@ func (r *Router) Look(ctx context.Context, index string, ids []string) ([]*state
 	return r.o.Store.Read(ctx, names)
 }
 
-// Direct carries out operations. Each succeeds or fails by itself. Those on the same document are carried out in their order.
-func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
+// Direct carries out operations on the locks of an index's documents. Each succeeds or fails by itself. Those on the same document are
+// carried out in their order.
+func (r *Router) Direct(ctx context.Context, index string, asks []Ask) []AskResult {
 	r.past.Add(1)
 	defer r.past.Add(-1)
 	results := make([]AskResult, 0, len(asks))
@@ -53,87 +55,67 @@ func (r *Router) Direct(ctx context.Context, asks []Ask) []AskResult {
 		part := asks[len(results):]
 		part = part[:distinct(part)]
 		began := time.Now()
-		done := r.prepared(ctx, part)
-		switch {
-		case done != nil:
-		case len(part) == 1:
-			done = []AskResult{r.direct(ctx, &part[0])}
-			r.confirmAll(ctx, part, done)
-		default:
-			done = r.directMany(ctx, part)
-			r.confirmAll(ctx, part, done)
-		}
+		done := r.direct(ctx, index, part)
 		for i := range done {
-			r.countAsk(&part[i], &done[i], began)
+			r.countAsk(r.docOf(index, part[i].ID), &part[i].Op, &done[i], began)
 		}
 		results = append(results, done...)
 	}
 	return results
 }
 
-// prepared shuts the gates of what is to be acquired. It returns results only where that has failed.
-func (r *Router) prepared(ctx context.Context, asks []Ask) []AskResult {
-	for i := range asks {
-		if asks[i].Op.Do != state.Acquire {
-			continue
-		}
-		if err := r.prepare(ctx, r.docOf(asks[i].Index, asks[i].ID)); err != nil {
-			failed := make([]AskResult, len(asks))
-			for k := range failed {
-				failed[k].Err = err
-			}
-			return failed
-		}
-	}
-	return nil
-}
-
-// confirmAll has the gates of what was acquired be shut before that is answered. Each gate is read once, unless it wasn't shut.
-func (r *Router) confirmAll(ctx context.Context, asks []Ask, done []AskResult) {
-	shut := map[string]bool{}
-	for i := range done {
-		if asks[i].Op.Do != state.Acquire || done[i].Err != nil || !done[i].Result.Verdict.Grants() {
-			continue
-		}
-		t := r.docOf(asks[i].Index, asks[i].ID)
-		if shut[t.gate] {
-			continue
-		}
-		if waited, err := r.confirm(ctx, t.gate); err == nil && !waited {
-			shut[t.gate] = true
-			continue
-		}
-		o := r.confirmed(ctx, t, asks[i].Op, outcome{result: done[i].Result, doc: done[i].Doc})
-		done[i] = AskResult{o.result, o.doc, o.err}
-	}
-}
-
 // distinct is how many asks from the first on can be made at once: none of them on the same document as another.
 func distinct(asks []Ask) int {
-	seen := make(map[[2]string]bool, min(len(asks), chunk))
+	seen := make(map[string]bool, min(len(asks), chunk))
 	for i := range asks {
-		name := [2]string{asks[i].Index, asks[i].ID}
-		if seen[name] || i == chunk {
+		if seen[asks[i].ID] || i == chunk {
 			return i
 		}
-		seen[name] = true
+		seen[asks[i].ID] = true
 	}
 	return len(asks)
 }
 
-func (r *Router) direct(ctx context.Context, a *Ask) AskResult {
-	o := r.submit(ctx, r.docOf(a.Index, a.ID), a.Op)
-	return AskResult{o.result, o.doc, o.err}
+// direct carries out operations on different documents. Acquisitions shut the gate of the index before and after.
+func (r *Router) direct(ctx context.Context, index string, asks []Ask) []AskResult {
+	results := make([]AskResult, len(asks))
+	gate := indexGate + index
+	if slices.ContainsFunc(asks, func(a Ask) bool { return a.Op.Do == state.Acquire }) {
+		if err := r.prepare(ctx, gate); err != nil {
+			for i := range results {
+				results[i].Err = err
+			}
+			return results
+		}
+	}
+	if len(asks) == 1 {
+		o := r.submit(ctx, r.docOf(index, asks[0].ID), asks[0].Op)
+		results[0] = AskResult{o.result, o.doc, o.err}
+	} else {
+		r.directMany(ctx, index, asks, results)
+	}
+	shut := false
+	for i := range results {
+		if asks[i].Op.Do != state.Acquire || results[i].Err != nil || !results[i].Result.Verdict.Grants() || shut {
+			continue
+		}
+		if waited, err := r.confirm(ctx, gate); err == nil && !waited {
+			shut = true
+			continue
+		}
+		o := r.confirmed(ctx, r.docOf(index, asks[i].ID), asks[i].Op, outcome{result: results[i].Result, doc: results[i].Doc})
+		results[i] = AskResult{o.result, o.doc, o.err}
+	}
+	return results
 }
 
 // directMany carries out several asks. It waits for them even if the client has left: otherwise a lock could be acquired after the call
 // that gives it back.
-func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
+func (r *Router) directMany(ctx context.Context, index string, asks []Ask, results []AskResult) {
 	items := make([]*item, len(asks))
 	for i := range asks {
-		items[i] = &item{id: asks[i].ID, t: r.docOf(asks[i].Index, asks[i].ID)}
+		items[i] = &item{id: asks[i].ID, t: r.docOf(index, asks[i].ID)}
 	}
-	results := make([]AskResult, len(asks))
 	r.carryOut(items, func(i int) state.Op { return asks[i].Op }, func(i int, it *item, d *Changed) {
 		results[i].Err = d.Err
 		if d.Err == nil {
@@ -144,27 +126,25 @@ func (r *Router) directMany(ctx context.Context, asks []Ask) []AskResult {
 		}
 	})
 	r.runLanes(items)
-	return results
 }
 
-// countAsk counts what became of an operation.
-func (r *Router) countAsk(a *Ask, t *AskResult, began time.Time) {
-	op, lock := &a.Op, r.DocLock(a.Index, a.ID)
+// countAsk counts what became of an operation on a lock.
+func (r *Router) countAsk(t *target, op *state.Op, a *AskResult, began time.Time) {
 	word := "failed"
-	if t.Err == nil {
+	if a.Err == nil {
 		word = map[state.Verdict]string{state.Acquired: "acquired", state.Reentered: "reentered", state.Full: "full",
-			state.Large: "full", state.Share: "full"}[t.Result.Verdict]
+			state.Large: "full", state.Share: "full"}[a.Result.Verdict]
 	}
 	word = cmp.Or(word, "held")
 	switch {
 	case op.Do == state.Acquire:
 		r.countRequest(op.Class, word, began)
 		if word == "acquired" || word == "reentered" {
-			r.held.add(lock, t.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+			r.held.add(t.root, a.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
 		}
-	case t.Err == nil && t.Result.Verdict == state.Renewed:
-		r.held.add(lock, t.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
-	case t.Err == nil && t.Result.Verdict == state.Released:
-		r.held.remove(lock, op.Token)
+	case a.Err == nil && a.Result.Verdict == state.Renewed:
+		r.held.add(t.root, a.Result.Token, began.Add(time.Duration(op.TTL)*time.Millisecond))
+	case a.Err == nil && a.Result.Verdict == state.Released:
+		r.held.remove(t.root, op.Token)
 	}
 }

@@ -186,7 +186,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	b.r.past.Add(1)
 	defer b.r.past.Add(-1)
 	gate := indexGate + index
-	err := b.r.prepare(ctx, &target{gate: gate})
+	err := b.r.prepare(ctx, gate)
 	if err == nil {
 		err = b.acquireSettled(ctx)
 	}

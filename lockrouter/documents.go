@@ -15,7 +15,7 @@ func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, began := k.r, time.Now()
 	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
 		TTL: c.ttl(r).Milliseconds(), Client: c.client}
-	if err := r.prepare(ctx, c.Lock.t); err != nil {
+	if err := r.prepare(ctx, c.Lock.t.gate); err != nil {
 		return nil, err
 	}
 	var o outcome

@@ -109,23 +109,14 @@ func (g *gates) free(name string, now time.Time) (free, again bool) {
 	if k == nil || k.state != GateFree {
 		return false, false
 	}
-	age := now.Sub(k.read)
-	if wall := now.Round(0).Sub(k.read.Round(0)); wall > age || wall < 0 { // the monotonic clock stands still while a machine sleeps
-		age = max(wall, 2*freeFor*boolean(wall < 0))
-	}
-	if age >= freeFor {
+	wall := now.Round(0).Sub(k.read.Round(0)) // the monotonic clock stands still while a machine sleeps
+	age := max(now.Sub(k.read), wall)
+	if age >= freeFor || wall < 0 {
 		return false, false
 	}
 	again = age >= freeFor/2 && !k.asking
 	k.asking = k.asking || again
 	return true, again
-}
-
-func boolean(b bool) time.Duration {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // note notes the state of a gate that was read at that time, or a little later.
@@ -143,6 +134,13 @@ func (g *gates) note(name string, s GateState, read time.Time, quiet time.Durati
 	if s == GateFree {
 		k.read = read
 	}
+}
+
+// missed notes that a gate couldn't be read.
+func (g *gates) missed(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.of(name).asking = false
 }
 
 // tend reports whether the caller should try to make a gate free. Only one caller is asked. It has to call tended afterwards.
@@ -176,12 +174,12 @@ func (g *gates) shut(name string) bool {
 // enforces reports whether any rule enforces locks.
 func (r *Router) enforces() bool { return r.o.Gates != nil && r.o.Enforces() }
 
-// prepare shuts a lock's gate before the lock is acquired, so that confirm mostly finds it shut and the lease needn't wait.
-func (r *Router) prepare(ctx context.Context, t *target) error {
-	if !r.enforces() || r.gates.shut(t.gate) {
+// prepare shuts a gate before a lock behind it is acquired, so that confirm mostly finds it shut and the lease needn't wait.
+func (r *Router) prepare(ctx context.Context, gate string) error {
+	if !r.enforces() || r.gates.shut(gate) {
 		return nil
 	}
-	_, err := r.shutGate(ctx, t.gate)
+	_, err := r.shutGate(ctx, gate)
 	return err
 }
 

@@ -3,6 +3,8 @@ package lockrouter
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"optimist/lockrouter/state"
@@ -80,7 +82,7 @@ func (l *looks) run(k *look) {
 
 // lookFor makes the request of a look.
 func (r *Router) lookFor(k *look) {
-	ids, names := keys(k.ids), keys(k.gates)
+	ids, names := slices.Collect(maps.Keys(k.ids)), slices.Collect(maps.Keys(k.gates))
 	docs, found, read, err := r.readGates(r.ctx, ids, names)
 	if err != nil {
 		k.err = err
@@ -99,21 +101,6 @@ func (r *Router) lookFor(k *look) {
 			r.gates.tended(name, r.o.Quiet)
 		}
 	}
-}
-
-// missed notes that a gate couldn't be read.
-func (g *gates) missed(name string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.of(name).asking = false
-}
-
-func keys(set map[string]bool) []string {
-	list := make([]string, 0, len(set))
-	for k := range set {
-		list = append(list, k)
-	}
-	return list
 }
 
 // beside runs something on a goroutine of its own. After Close it doesn't, and returns false.

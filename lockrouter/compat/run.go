@@ -104,10 +104,10 @@ func (c *Compat) round(ctx context.Context, session string, list []*result) (aga
 	var asking []*result
 	for i, r := range list {
 		if op, ok := c.op(r, docs[i], session); ok {
-			asks, asking = append(asks, lockrouter.Ask{Index: c.o.Index, ID: r.in.id, Op: op}), append(asking, r)
+			asks, asking = append(asks, lockrouter.Ask{ID: r.in.id, Op: op}), append(asking, r)
 		}
 	}
-	for i, done := range c.o.Locks.Direct(ctx, asks) {
+	for i, done := range c.o.Locks.Direct(ctx, c.o.Index, asks) {
 		if asking[i].settle(&asks[i].Op, &done, session) {
 			again = append(again, asking[i])
 		}
