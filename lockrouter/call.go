@@ -206,7 +206,7 @@ func (k *task) deliver(l *lane, o outcome) {
 
 // answer gives a waiter its lock, or leaves it waiting.
 func (w *waiter) answer(l *lane, o outcome) {
-	w.inCall, w.doubt = false, false
+	w.inCall, w.unsure = false, false
 	got := o.result.Verdict.Grants()
 	promised := o.result.Verdict == state.Promised
 	if promised || o.result.Verdict == state.Queued {
@@ -272,7 +272,7 @@ func (l *lane) fault(p *parcel, err error) {
 		if w.handed {
 			continue
 		}
-		w.inCall, w.doubt = false, w.doubt || uncertain(err) // the next call asks again, with the same request
+		w.inCall, w.unsure = false, w.unsure || uncertain(err) // the next call asks again, with the same request
 		w.g.due = true
 		switch {
 		case w.gone:

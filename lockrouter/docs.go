@@ -44,6 +44,7 @@ type batch struct {
 	r      *Router
 	a      *parameters
 	client string // see Request.client
+	index  string
 	began  time.Time
 	items  []*item // sorted, so that no two requests wait for each other
 }
@@ -62,7 +63,7 @@ type item struct {
 }
 
 // docs answers what is asked of the locks of several documents. end says what is to become of what was written under them.
-func (r *Router) docs(ctx context.Context, q *Request, index string, end journalEnd) (*Answer, error) {
+func (r *Router) docs(ctx context.Context, q *Request, t *target, end journalEnd) (*Answer, error) {
 	var want docsParameters
 	if err := budget.Of(ctx).Take(readBytes * int64(bytes.Count(q.Body, []byte(",")))); err != nil {
 		return nil, err
@@ -77,12 +78,12 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	case len(want.Resource) > 0:
 		return nil, badRequest(onlyGlobal)
 	}
-	b := &batch{r: r, a: &want.parameters, client: q.client(), began: time.Now()}
+	b := &batch{r: r, a: &want.parameters, client: q.client(), index: t.index, began: time.Now()}
 	if q.Method == http.MethodPost && end == noEnd {
 		if err := r.mayUndo(b.a); err != nil {
 			return nil, err
 		}
-		return b.acquireAll(ctx, q, index, &want)
+		return b.acquireAll(ctx, q, t.gate, &want)
 	}
 	if q.Method == http.MethodPut && !want.renew {
 		return nil, badRequest("the locks of several documents are acquired with POST; PUT renews them, with ?renew")
@@ -92,7 +93,7 @@ func (r *Router) docs(ctx context.Context, q *Request, index string, end journal
 	}
 	for i := range want.Locks {
 		l := &want.Locks[i]
-		if err := b.add(ctx, &item{id: l.ID, token: l.Token}, index); err != nil {
+		if err := b.add(ctx, &item{id: l.ID, token: l.Token}); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +121,7 @@ func (b *batch) nothing(method string, end journalEnd) *Answer {
 }
 
 // ids are the documents that a request names, or that its query finds as of now.
-func (b *batch) ids(ctx context.Context, q *Request, index string, want *docsParameters) error {
+func (b *batch) ids(ctx context.Context, q *Request, want *docsParameters) error {
 	ids := want.IDs
 	switch {
 	case (len(ids) > 0) == (len(want.Query) > 0):
@@ -129,7 +130,7 @@ func (b *batch) ids(ctx context.Context, q *Request, index string, want *docsPar
 		return badRequest("documents can't be locked by a query here")
 	case len(want.Query) > 0:
 		var err error
-		if ids, err = b.r.o.Search(ctx, q, index, want.Query, maxDocs+1); err != nil {
+		if ids, err = b.r.o.Search(ctx, q, b.index, want.Query, maxDocs+1); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,7 @@ func (b *batch) ids(ctx context.Context, q *Request, index string, want *docsPar
 		if err := text("an id", id); err != nil {
 			return err
 		}
-		if err := b.add(ctx, &item{id: id, rid: b.r.rid()}, index); err != nil {
+		if err := b.add(ctx, &item{id: id, rid: b.r.rid()}); err != nil {
 			return err
 		}
 	}
@@ -160,11 +161,11 @@ const (
 )
 
 // add adds a document. Its lock has the names of the index and of the document five times, where they are longest.
-func (b *batch) add(ctx context.Context, it *item, index string) error {
-	if err := budget.Of(ctx).Take(itemBytes + 5*int64(len(index)+len(it.id))); err != nil {
+func (b *batch) add(ctx context.Context, it *item) error {
+	if err := budget.Of(ctx).Take(itemBytes + 5*int64(len(b.index)+len(it.id))); err != nil {
 		return err
 	}
-	it.t = b.r.docOf(index, it.id)
+	it.t = b.r.docOf(b.index, it.id)
 	b.items = append(b.items, it)
 	return nil
 }
@@ -175,8 +176,8 @@ func (b *batch) sort() {
 }
 
 // acquireAll gets all locks or none.
-func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *docsParameters) (*Answer, error) {
-	if err := b.ids(ctx, q, index, want); err != nil {
+func (b *batch) acquireAll(ctx context.Context, q *Request, gate string, want *docsParameters) (*Answer, error) {
+	if err := b.ids(ctx, q, want); err != nil {
 		return nil, err
 	}
 	if len(b.items) == 0 {
@@ -185,7 +186,6 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 	}
 	b.r.past.Add(1)
 	defer b.r.past.Add(-1)
-	gate := indexGate + index
 	err := b.r.prepare(ctx, gate)
 	if err == nil {
 		err = b.acquireSettled(ctx)
@@ -196,7 +196,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 		}
 	}
 	if err == nil && b.a.Fence != "" {
-		err = b.touch(ctx, q, index)
+		err = b.touch(ctx, q)
 	}
 	if err == nil && b.a.Undo {
 		err = b.openJournal(ctx)
@@ -216,7 +216,7 @@ func (b *batch) acquireAll(ctx context.Context, q *Request, index string, want *
 }
 
 // touch has the locked documents touched, and keeps the leases alive.
-func (b *batch) touch(ctx context.Context, q *Request, index string) error {
+func (b *batch) touch(ctx context.Context, q *Request) error {
 	if b.r.o.Touch == nil {
 		return badRequest("documents can't be touched here")
 	}
@@ -225,7 +225,7 @@ func (b *batch) touch(ctx context.Context, q *Request, index string) error {
 		for i, it := range part {
 			ids[i] = it.id
 		}
-		if err := b.r.o.Touch(ctx, q, index, ids); err != nil {
+		if err := b.r.o.Touch(ctx, q, b.index, ids); err != nil {
 			return err
 		}
 		if err := b.refresh(b.items, 3); err != nil {

@@ -67,9 +67,7 @@ type waiter struct {
 	task
 	g         *group
 	inCall    bool // its operation is in the call that is out
-	gone      bool // its client has left during that call
 	expired   bool // its time was up during that call
-	doubt     bool // a call with its operation had no answer: it may have got its lock
 	contended bool // another owner had the lock, or others came first; that was counted
 
 	promised bool    // its lease is in the document's chain

@@ -42,10 +42,7 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 	for _, t := range want.Tokens {
 		tokens[t]++
 	}
-	if !q.Admin && r.o.Reserved != "" {
-		query.Without = "/" + escapeSegment(r.o.Reserved) + r.o.Path + "/doc/"
-	}
-	released, err := r.releaseFound(ctx, query, tokens, !q.Admin && r.o.Undo != nil)
+	released, err := r.releaseFound(ctx, query, tokens, q.Admin)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +53,10 @@ func (r *Router) releaseAll(ctx context.Context, q *Request) (*Answer, error) {
 }
 
 // releaseFound releases the leases that a query finds, page by page. If the request names tokens, it first reads all pages, because two
-// locks may have the same token.
-func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int, commits bool) (released []string, err error) {
+// locks may have the same token. Clients commit what was written under the leases, and release no reserved locks; the operator does.
+func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int64]int, admin bool) (released []string, err error) {
 	released = []string{}
+	reserved := "/" + escapeSegment(r.o.Reserved) + r.o.Path + "/doc/"
 	var named []foundLease
 	for more := true; more; more = query.After != "" {
 		page, err := r.o.Store.Find(ctx, query)
@@ -68,6 +66,9 @@ func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int6
 		query.After = page.Next
 		var list []foundLease
 		for _, d := range page.Docs {
+			if !admin && r.o.Reserved != "" && strings.HasPrefix(d.Lock, reserved) {
+				continue
+			}
 			if list, err = ownedLeases(list, d, query, tokens); err != nil {
 				return nil, err
 			}
@@ -81,14 +82,11 @@ func (r *Router) releaseFound(ctx context.Context, query *Query, tokens map[int6
 	if err := r.ambiguous(named, tokens); err != nil {
 		return nil, err
 	}
-	return r.releaseThese(ctx, named, released, commits)
+	return r.releaseThese(ctx, named, released, !admin && r.o.Undo != nil)
 }
 
 // ownedLeases adds an owner's leases in one document to a list. If the request names tokens, it adds only theirs.
 func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int) ([]foundLease, error) {
-	if q.Without != "" && strings.HasPrefix(d.Lock, q.Without) {
-		return list, nil
-	}
 	for i := range d.Holds {
 		h := &d.Holds[i]
 		if !q.owns(h) || len(tokens) > 0 && tokens[h.Token] == 0 {

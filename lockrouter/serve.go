@@ -37,12 +37,12 @@ func (r *Router) Serve(ctx context.Context, q *Request) (*Answer, error) {
 
 func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	path, end := cutEnd(q)
-	what, t, index, err := r.locate(path)
+	what, t, err := r.locate(path)
 	if err != nil {
 		return nil, err
 	}
-	if r.reserves(q, what, t, index) {
-		return nil, &Failure{Status: http.StatusForbidden, Type: TypeReserved, Reason: "the locks of documents of [" + index +
+	if r.reserves(q, what, t) {
+		return nil, &Failure{Status: http.StatusForbidden, Type: TypeReserved, Reason: "the locks of documents of [" + t.index +
 			"] are the Definitive Guide's (locks.compat): they are acquired and released by its requests"}
 	}
 	if err := r.lacks(what, t); err != nil {
@@ -62,7 +62,7 @@ func (r *Router) serve(ctx context.Context, q *Request) (*Answer, error) {
 	case what == releasing:
 		return r.releaseAll(ctx, q)
 	case what == manyDocs:
-		return r.docs(ctx, q, index, end)
+		return r.docs(ctx, q, t, end)
 	}
 	return r.one(ctx, q, t)
 }
@@ -98,11 +98,11 @@ func (r *Router) one(ctx context.Context, q *Request, t *target) (*Answer, error
 }
 
 // reserves reports whether a request would change a lock that is reserved.
-func (r *Router) reserves(q *Request, wanted endpoint, t *target, index string) bool {
-	if r.o.Reserved == "" || index != r.o.Reserved || q.Admin || q.Method == http.MethodGet {
+func (r *Router) reserves(q *Request, wanted endpoint, t *target) bool {
+	if r.o.Reserved == "" || t == nil || t.index != r.o.Reserved || q.Admin || q.Method == http.MethodGet {
 		return false
 	}
-	return wanted == manyDocs || wanted == oneLock && t.kind == state.Document
+	return wanted == manyDocs || t.kind == state.Document
 }
 
 // methods are the methods that each endpoint takes, and what they are for.
@@ -135,7 +135,7 @@ func (r *Router) acquireFenced(ctx context.Context, q *Request, t *target, a *pa
 	case t.kind != state.Document || r.o.Touch == nil:
 		return nil, badRequest("fence: touch is for locks of documents: lock them by their ids, or by a query")
 	}
-	return r.acquire(ctx, c, func() error { return r.o.Touch(ctx, q, strings.TrimPrefix(t.gate, indexGate), []string{t.doc}) })
+	return r.acquire(ctx, c, func() error { return r.o.Touch(ctx, q, t.index, []string{t.doc}) })
 }
 
 // acquire gets a lock, or says who has it.

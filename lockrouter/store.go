@@ -64,11 +64,9 @@ type Query struct {
 	Owner  string // only those of this owner, if not empty
 	Owners string // only those of an owner that begins so, if not empty
 	Prefix string // only those whose path begins so
-	// Without is for releases: they leave out locks whose path begins so. Stores may ignore it.
-	Without string
-	Before  int64  // only those with a lease from before that time, in ms by the store's clock, if not 0
-	After   string // only those behind this path, which is the last one of the page before
-	Size    int
+	Before int64  // only those with a lease from before that time, in ms by the store's clock, if not 0
+	After  string // only those behind this path, which is the last one of the page before
+	Size   int
 }
 
 // Page is a part of a list, in the order of the paths.

@@ -11,15 +11,16 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// target is a lock: what a path under _lock names.
+// target is a lock: what a path under _lock names. That of the locks of several documents has an index and a gate only.
 type target struct {
-	kind state.Kind
-	id   string // the id of the lock's document
-	root string // the path of that document's lock, as users name it; for a tree, the path of its root
-	path string // the path within a tree; else empty
-	gate string // the gate that the lock is behind
-	doc  string // for a lock of one document, that document's id
-	lock string // the lock's path, as users name it
+	kind  state.Kind
+	id    string // the id of the lock's document
+	root  string // the path of that document's lock, as users name it; for a tree, the path of its root
+	path  string // the path within a tree; else empty
+	gate  string // the gate that the lock is behind
+	index string // for a lock of documents or of a tree, their index
+	doc   string // for a lock of one document, that document's id
+	lock  string // the lock's path, as users name it
 }
 
 // endpoint is what a request under _lock is about.
@@ -59,9 +60,9 @@ const (
 )
 
 // locate finds out which lock, or which list, a path names. Its errors are answers.
-func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
+func (r *Router) locate(path []byte) (what endpoint, t *target, err error) {
 	if !r.Takes(path) { // the operator may name anything
-		return unknownEndpoint, nil, "", r.noLock(path)
+		return unknownEndpoint, nil, r.noLock(path)
 	}
 	if under(path, r.o.Path) {
 		return r.locateGlobal(path)
@@ -70,29 +71,28 @@ func (r *Router) locate(path []byte) (endpoint, *target, string, error) {
 	index, err := decodeSegment(raw)
 	switch {
 	case err != nil:
-		return unknownEndpoint, nil, "", err
+		return unknownEndpoint, nil, err
 	case strings.ContainsAny(index, `,*?"<>| /\#`) || index == "":
-		return unknownEndpoint, nil, "", badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
+		return unknownEndpoint, nil, badRequest("a lock is of one index, by its name; [" + index + "] isn't one")
 	case len(index) > longestIndex:
-		return unknownEndpoint, nil, "", badRequest("the name of an index has up to 255 bytes")
+		return unknownEndpoint, nil, badRequest("the name of an index has up to 255 bytes")
 	}
-	word, rest, more := r.below(path[1+len(raw):])
-	t, what := (*target)(nil), oneLock
-	switch {
+	what = oneLock
+	switch word, rest, more := r.below(path[1+len(raw):]); {
 	case word == "doc" && rest != "":
 		t, err = r.doc(index, rest)
 	case word == "docs" && !more:
-		what = manyDocs
+		what, t = manyDocs, &target{gate: indexGate + index, index: index}
 	case word == "tree":
 		t, err = r.tree(index, rest)
 	default:
 		err = r.noLock(path)
 	}
-	return what, t, index, err
+	return what, t, err
 }
 
 // locateGlobal reads a path that names no index.
-func (r *Router) locateGlobal(path []byte) (what endpoint, t *target, index string, err error) {
+func (r *Router) locateGlobal(path []byte) (what endpoint, t *target, err error) {
 	switch word, rest, more := r.below(path); {
 	case word == "":
 		what = listing
@@ -104,7 +104,7 @@ func (r *Router) locateGlobal(path []byte) (what endpoint, t *target, index stri
 	default:
 		err = r.noLock(path)
 	}
-	return what, t, "", err
+	return what, t, err
 }
 
 // below is the first segment below the locks' own, and what follows it.
@@ -177,7 +177,8 @@ func (r *Router) doc(index, raw string) (*target, error) {
 
 func (r *Router) docOf(index, id string) *target {
 	lock := "/" + escapeSegment(index) + r.o.Path + "/doc/" + escapeSegment(id)
-	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock, gate: indexGate + index, doc: id}
+	return &target{kind: state.Document, id: documentID(index, id), root: lock, lock: lock, gate: indexGate + index, index: index,
+		doc: id}
 }
 
 func (r *Router) tree(index, raw string) (*target, error) {
@@ -194,7 +195,8 @@ func (r *Router) tree(index, raw string) (*target, error) {
 // treeOf is the lock of a path in the form of state.Path.
 func (r *Router) treeOf(index, path string) *target {
 	root := "/" + escapeSegment(index) + r.o.Path + "/tree"
-	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + treePath(path), gate: indexGate + index}
+	return &target{kind: state.Tree, id: treeID(index), root: root, path: path, lock: root + treePath(path), gate: indexGate + index,
+		index: index}
 }
 
 // treePath is a path within a tree as users name it: each segment escaped, no slash at the end but for the root's.

@@ -366,7 +366,7 @@ const sweeper = "optimist: undo"
 // Recover undoes the writes of a lease that has ended and wasn't released, though no client asks for its lock. It does nothing while the
 // lease lasts. It does nothing either while another client has the lock: that client's proxy has undone the writes before.
 func (r *Router) Recover(ctx context.Context, name string, token int64) error {
-	what, t, _, err := r.locate([]byte(name))
+	what, t, err := r.locate([]byte(name))
 	if err != nil || what != oneLock {
 		return err
 	}
@@ -394,7 +394,7 @@ func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 
 // JournalOf returns the lock of a path in the form of the journals, without an owner and a token. The error is a *Failure.
 func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
-	what, t, _, err := r.locate(path)
+	what, t, err := r.locate(path)
 	switch {
 	case err != nil:
 		return nil, err

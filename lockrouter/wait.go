@@ -149,7 +149,7 @@ func (l *lane) yield(g *group) {
 func (l *lane) drop(w *waiter) {
 	promised := w.promised
 	l.remove(w)
-	if w.doubt || promised {
+	if w.unsure || promised {
 		l.relay.Leave(w.op.Rid)
 		l.tasks = append(l.tasks, l.r.abandonment(&w.op))
 	}
