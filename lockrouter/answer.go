@@ -116,6 +116,9 @@ type Lease struct {
 	Store      string     `json:"store,omitempty"`       // of a Keeper from outside
 	BestEffort bool       `json:"best_effort,omitempty"` // as in Ability
 	Reentered  bool       `json:"-"`                     // the owner had it already
+
+	over bool // it has ended, by the document's clock as this proxy knows it
+	near bool // it is of a lock above or below the one that was asked for
 }
 
 // leaseOf makes the Lease of h; now is the time by the document's clock. If own is false, the lease is another owner's, and the token is

@@ -122,11 +122,7 @@ func (b *batch) wait(ctx context.Context, n int, deadline time.Time) error {
 	it, op := b.items[n], b.op(b.items[n])
 	left := time.Until(deadline)
 	if left <= 0 {
-		f := b.r.heldFailure(it.t, &op, it.doc)
-		if b.r.patience(b.a) > 0 {
-			f.Type, f.Reason = TypeTimeout, "not all locks were to be had in time: "+f.Reason
-		}
-		return f
+		return b.r.heldFailure(it.t, &op, it.doc, b.r.patience(b.a) > 0, 0)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

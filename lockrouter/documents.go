@@ -7,7 +7,7 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// documents is the Router's own Keeper. Its leases are in lock documents, which a Store keeps.
+// documents is the Router's own leaser. Its leases are in lock documents, which a Store keeps.
 type documents struct{ r *Router }
 
 // Acquire gets a lease through the lock's lane.
@@ -63,14 +63,7 @@ func (r *Router) acquisition(t *target, op *state.Op, o outcome, waited bool, be
 	case state.Full, state.Large, state.Share:
 		return nil, r.fullFailure(v)
 	}
-	f := r.heldFailure(t, op, o.doc)
-	if waited && !o.tried {
-		f.Type, f.Reason = TypeTimeout, "the wait ended before the lock was free: "+f.Reason
-		if o.nth > 0 {
-			f.Detail["queue"] = map[string]any{"place": o.nth}
-		}
-	}
-	return nil, f
+	return nil, r.heldFailure(t, op, o.doc, waited && !o.tried, o.nth)
 }
 
 // Renew makes a lease longer.
@@ -101,21 +94,4 @@ func (k documents) Release(ctx context.Context, c *Claim) error {
 		return refusal(c.Lock.t, verdict)
 	}
 	return nil
-}
-
-// Look returns the lease on a lock. If the lock has several leases, it returns the first.
-func (k documents) Look(ctx context.Context, lock Lock) (*Lease, error) {
-	docs, err := k.r.o.Store.Read(ctx, []string{lock.t.id})
-	if err != nil || docs[0] == nil {
-		return nil, err
-	}
-	d, now := docs[0], k.r.clockNow()
-	for i := range d.Holds {
-		if h := &d.Holds[i]; h.Until >= now && h.Path == lock.t.path {
-			l, waiting := leaseOf(d, h, now, true), d.Waiting(h.Path)
-			l.Waiting = &waiting
-			return &l, nil
-		}
-	}
-	return nil, nil
 }

@@ -12,14 +12,15 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// Keeper gives out leases on single locks. The Router's own Keeper has lock documents in a Store. Others use another service, such as
-// ZooKeeper, and can do less: see Ability. The methods are safe for concurrent use.
+// Keeper gives out leases on single locks by another service than a Store, such as ZooKeeper. It can do less: see Ability. The methods are
+// safe for concurrent use.
 //
 // There are three kinds of errors. A *Failure is the client's answer. An error that is, or wraps, ErrStore says that the operation may have
 // been carried out or not. Any other error is the cause of the context's end. If an acquisition ends with an error, the Keeper gives its
 // lease back as soon as it can.
 type Keeper interface {
-	// Acquire gives out a lease. If the owner has the lease already, it renews that. It waits for the lock if Claim.Wait says so.
+	// Acquire gives out a lease. If the owner has the lease already, it renews that, and makes it no shorter. It waits for the lock if
+	// Claim.Wait says so.
 	Acquire(ctx context.Context, c *Claim) (*Lease, error)
 	// Renew renews the lease of Claim.Token. If it can't, it returns what Refuse returns.
 	Renew(ctx context.Context, c *Claim) (*Lease, error)
@@ -27,6 +28,13 @@ type Keeper interface {
 	Release(ctx context.Context, c *Claim) error
 	// Look returns the lease on a lock, with its token and the number of waiters; nil: nobody has the lock.
 	Look(ctx context.Context, lock Lock) (*Lease, error)
+}
+
+// leaser gives out leases as a Keeper does.
+type leaser interface {
+	Acquire(ctx context.Context, c *Claim) (*Lease, error)
+	Renew(ctx context.Context, c *Claim) (*Lease, error)
+	Release(ctx context.Context, c *Claim) error
 }
 
 // Ability is what a Keeper can do. The Router refuses whatever it can't.
@@ -122,7 +130,7 @@ func (g guest) Release(ctx context.Context, c *Claim) error {
 }
 
 // giveBack releases a lease of which no client will learn.
-func (r *Router) giveBack(ctx context.Context, k Keeper, c *Claim) {
+func (r *Router) giveBack(ctx context.Context, k leaser, c *Claim) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Patience)
 	defer cancel()
 	if err := k.Release(back, c); err != nil {
@@ -135,39 +143,6 @@ func (l *Lease) remaining() time.Duration { return time.Duration(l.ExpiresIn) * 
 
 // ttl is how long a new lease is.
 func (c *Claim) ttl(r *Router) time.Duration { return cmp.Or(c.TTL, r.o.TTL) }
-
-// show answers who holds a lock. Only the operator gets the token, too.
-func (r *Router) show(ctx context.Context, t *target, admin bool) (*Answer, error) {
-	l, err := r.keeper.Look(ctx, t.asLock())
-	switch {
-	case err != nil:
-		return nil, err
-	case l == nil:
-		return nil, missing("nobody holds " + t.lock)
-	}
-	if !admin {
-		l.Token = 0
-	}
-	return reply(http.StatusOK, r.tell(l, t.asLock())), nil
-}
-
-// oust ends a lease in its holder's place. Only the operator may.
-func (r *Router) oust(ctx context.Context, t *target, a *parameters) (*Answer, error) {
-	l, err := r.keeper.Look(ctx, t.asLock())
-	switch {
-	case err != nil:
-		return nil, err
-	case l == nil && a.token == 0:
-		return nil, missing("nobody holds " + t.lock)
-	case l == nil, a.token > 0 && l.Token != a.token:
-		return nil, missing("there is no such lease on " + t.lock)
-	}
-	if err := r.keeper.Release(ctx, &Claim{Lock: t.asLock(), Owner: l.Owner, Token: l.Token}); err != nil {
-		return nil, err
-	}
-	r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, l.Owner, obs.KeyToken, l.Token, obs.KeyNote, l.Note)
-	return reply(http.StatusOK, r.say(map[string]any{"released": 1, "leases": []*Lease{r.tell(l, t.asLock())}})), nil
-}
 
 // enter takes a place for a request that waits, if there is one.
 func (r *Router) enter(op *state.Op) bool {
@@ -231,9 +206,9 @@ func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 	}
 	if l != nil {
 		holder := *l
-		holder.Token, holder.Lock = 0, lock.Name
+		holder.Token, holder.Lock = 0, cmp.Or(l.Lock, lock.Name) // in a tree the holder may have a lock of another path
 		f.Detail["holder"] = holder
-		f.Reason = fmt.Sprintf("%s is held by %s until %s", lock.Name, l.Owner, l.ExpiresAt)
+		f.Reason = fmt.Sprintf("%s is held by %s until %s", holder.Lock, l.Owner, l.ExpiresAt)
 		f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
 	}
 	if waited {

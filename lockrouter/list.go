@@ -69,29 +69,24 @@ func (q *Query) owns(h *state.Hold) bool {
 // evict ends the leases on a lock in place of their holders. If the request names a token, it ends only that lease. Only the operator may
 // do this.
 func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, error) {
-	if r.o.Keeper != nil {
-		return r.oust(ctx, t, a)
-	}
-	docs, err := r.o.Store.Read(ctx, []string{t.id})
+	leases, err := r.leases(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	ended := []Lease{}
-	if d := docs[0]; d != nil {
-		for i := range d.Holds {
-			h := &d.Holds[i]
-			if h.Path != t.path || a.token > 0 && h.Token != a.token {
-				continue
-			}
-			switch verdict, err := r.end(ctx, t, h.Owner, h.Token); {
-			case err != nil:
-				return nil, err
-			case verdict != state.Released:
-				continue // it has ended by itself
-			}
-			r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, h.Owner, obs.KeyToken, h.Token, obs.KeyNote, h.Note)
-			ended = append(ended, leaseOf(d, h, r.clockNow(), true))
+	for _, l := range leases {
+		if l.near || a.token > 0 && l.Token != a.token {
+			continue
 		}
+		switch err := r.own.Release(ctx, &Claim{Lock: t.asLock(), Owner: l.Owner, Token: l.Token}); {
+		case isOver(err):
+			continue // it has ended by itself
+		case err != nil:
+			return nil, err
+		}
+		r.o.Log.Warn("the operator has released a lease", obs.KeyLock, t.lock, obs.KeyOwner, l.Owner, obs.KeyToken, l.Token, obs.KeyNote, l.Note)
+		l.Waiting = nil
+		ended = append(ended, l)
 	}
 	switch {
 	case len(ended) == 0 && a.token == 0:
@@ -99,7 +94,7 @@ func (r *Router) evict(ctx context.Context, t *target, a *parameters) (*Answer, 
 	case len(ended) == 0:
 		return nil, missing("there is no such lease on " + t.lock)
 	}
-	return reply(http.StatusOK, map[string]any{"released": len(ended), "leases": ended}), nil
+	return reply(http.StatusOK, r.say(map[string]any{"released": len(ended), "leases": ended})), nil
 }
 
 // listQuery reads which locks are to be listed. now is in milliseconds of the documents' clock. An empty size or older_than counts as

@@ -133,20 +133,16 @@ func (r *Router) releaseThese(ctx context.Context, list []foundLease, released [
 			return nil, err
 		}
 	}
+	k := r.own
+	if commits {
+		k = r.keeper
+	}
 	for _, l := range list {
-		if commits {
-			if err := r.keeper.Release(ctx, l.claim()); err == nil {
-				released = append(released, l.t.lock)
-			} else if errors.Is(err, ErrStore) {
-				return nil, err
-			}
-			continue
-		}
-		switch verdict, err := r.end(ctx, l.t, l.h.Owner, l.h.Token); {
-		case err != nil:
-			return nil, err
-		case verdict == state.Released:
+		switch err := k.Release(ctx, l.claim()); {
+		case err == nil:
 			released = append(released, l.t.lock)
+		case !errors.As(err, new(*Failure)): // else it has ended by itself, or its writes are being undone
+			return nil, err
 		}
 	}
 	return released, nil

@@ -99,7 +99,8 @@ func (o *Options) fill() {
 // Router gives out locks. It is safe for concurrent use; make it with New, and Close it.
 type Router struct {
 	o      Options
-	keeper Keeper
+	own    leaser // gives out leases
+	keeper leaser // own, or one that also ends journals
 	name   string // of this proxy, unique to the process
 	queue  string // its name in queues and chains. Operations that bypass the lanes have another name, so that they count as another proxy's
 	epoch  time.Time
@@ -141,11 +142,12 @@ func New(o Options) *Router {
 	r.gates.known, r.looks.r, r.doubts.r = map[string]*gate{}, r, r
 	r.held.leases = map[holding]time.Time{}
 	r.offset.Store(r.epoch.UnixMilli())
-	r.keeper = documents{r}
+	r.own = documents{r}
 	if o.Keeper != nil {
-		r.keeper = guest{r, o.Keeper}
+		r.own = guest{r, o.Keeper}
 	}
-	if o.Undo != nil && o.Keeper == nil {
+	r.keeper = r.own
+	if o.Undo != nil {
 		r.keeper = undoer{documents{r}}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())

@@ -226,23 +226,21 @@ func (r *Router) fullFailure(v state.Verdict) *Failure {
 	return f
 }
 
-// heldFailure returns the failure of an acquisition of a lock that isn't free.
-func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc) *Failure {
-	f := &Failure{Status: http.StatusConflict, Type: TypeHeld, Reason: "others come first for " + t.lock, Retry: time.Second,
-		Detail: map[string]any{"lock": t.lock}}
+// heldFailure returns the failure of an acquisition of a lock that isn't free. d is the lock's document; nil: it isn't known. place is as in
+// HeldFailure; if it isn't known, it is that of a request that comes now.
+func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc, waited bool, place int64) *Failure {
 	if d == nil {
-		return f
+		return HeldFailure(t.asLock(), nil, waited, place)
 	}
-	f.Detail["queue"] = map[string]any{"place": d.Ahead("", op.Class, op.Path, op.Mode, int64(r.o.Bound)) + 1}
-	h, ok := d.Conflict(op.Owner, op.Path, op.Mode)
-	if !ok {
-		return f
+	if place == 0 {
+		place = d.Ahead("", op.Class, op.Path, op.Mode, int64(r.o.Bound)) + 1
 	}
-	l := leaseOf(d, &h, r.clockNow(), false)
-	f.Detail["holder"] = l
-	f.Reason = fmt.Sprintf("%s is held by %s until %s", l.Lock, l.Owner, l.ExpiresAt)
-	f.Retry = time.Duration(l.ExpiresIn) * time.Millisecond
-	return f
+	var holder *Lease
+	if h, ok := d.Conflict(op.Owner, op.Path, op.Mode); ok {
+		l := leaseOf(d, &h, r.clockNow(), false)
+		holder = &l
+	}
+	return HeldFailure(t.asLock(), holder, waited, place)
 }
 
 // renew makes a lease longer.
@@ -288,25 +286,14 @@ func refusal(t *target, v state.Verdict) error {
 
 // get answers who holds a lock. Only the operator gets the tokens, too.
 func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error) {
-	if r.o.Keeper != nil {
-		return r.show(ctx, t, admin)
-	}
-	docs, err := r.o.Store.Read(ctx, []string{t.id})
+	leases, err := r.leases(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	now := r.clockNow()
-	var leases []Lease
-	if d := docs[0]; d != nil {
-		waiting := d.Waiting(t.path)
-		for i := range d.Holds {
-			if h := &d.Holds[i]; h.Until >= now && h.Against(t.path, state.Exclusive) {
-				l := leaseOf(d, h, now, admin)
-				if l.Lock == t.lock {
-					l.Waiting = &waiting
-				}
-				leases = append(leases, l)
-			}
+	leases = slices.DeleteFunc(leases, func(l Lease) bool { return l.over })
+	for i := range leases {
+		if !admin {
+			leases[i].Token = 0
 		}
 	}
 	switch {
@@ -316,4 +303,34 @@ func (r *Router) get(ctx context.Context, t *target, admin bool) (*Answer, error
 		return reply(http.StatusOK, map[string]any{"lock": t.lock, "leases": leases}), nil
 	}
 	return reply(http.StatusOK, leases[0]), nil
+}
+
+// leases returns the leases that keep others from a lock, with their tokens. Those in lock documents may be over.
+func (r *Router) leases(ctx context.Context, t *target) (leases []Lease, err error) {
+	if r.o.Keeper != nil {
+		l, err := r.o.Keeper.Look(ctx, t.asLock())
+		if err != nil || l == nil {
+			return nil, err
+		}
+		return []Lease{*r.tell(l, t.asLock())}, nil
+	}
+	docs, err := r.o.Store.Read(ctx, []string{t.id})
+	if err != nil || docs[0] == nil {
+		return nil, err
+	}
+	d, now := docs[0], r.clockNow()
+	waiting := d.Waiting(t.path)
+	for i := range d.Holds {
+		h := &d.Holds[i]
+		if !h.Against(t.path, state.Exclusive) {
+			continue
+		}
+		l := leaseOf(d, h, now, true)
+		l.over, l.near = h.Until < now, h.Path != t.path
+		if !l.near {
+			l.Waiting = &waiting
+		}
+		leases = append(leases, l)
+	}
+	return leases, nil
 }

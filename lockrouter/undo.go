@@ -29,7 +29,7 @@ type Undo interface {
 	Rollback(ctx context.Context, token int64) (left int, err error)
 }
 
-// undoer is a Keeper that undoes the writes of dead holders before it hands out a lease. It acquires the lease first, so that no other
+// undoer is a leaser that undoes the writes of dead holders before it hands out a lease. It acquires the lease first, so that no other
 // client gets the lock while it undoes. If this proxy dies meanwhile, the lease ends, and the proxy that gets the lock next goes on with
 // the undo.
 type undoer struct{ documents }
@@ -333,7 +333,7 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	if err != nil {
 		return nil, undoFailure(ctx, t, err)
 	}
-	if err := (documents{r}).Release(ctx, c); err != nil && !isOver(err) {
+	if err := r.own.Release(ctx, c); err != nil && !isOver(err) {
 		return nil, err
 	}
 	return reply(http.StatusOK, map[string]any{"released": true, "undone": true, "left": left}), nil
