@@ -138,17 +138,12 @@ func (r *Router) allFree(names []string) bool {
 	now, all := time.Now(), true
 	for _, name := range names {
 		free, again := r.gates.free(name, now)
-		if again {
-			r.lookAhead(name)
+		if again { // in the background, so that no write has to wait for it; if it fails, the next write reads the gate itself
+			r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) })
 		}
 		all = all && free
 	}
 	return all
-}
-
-// lookAhead reads a gate again in the background, before its last reading is too old to rely on. So no write has to wait for the reading.
-func (r *Router) lookAhead(name string) {
-	r.beside(func() { _, _ = r.looks.do(r.ctx, nil, []string{name}) }) // after a failure the next write reads the gate itself
 }
 
 // lookAt reads the documents of the locks.

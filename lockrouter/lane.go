@@ -170,7 +170,7 @@ func (l *lane) run() {
 	if l.start() {
 		l.r.wg.Go(func() {
 			l.r.mu.Lock()
-			l.send()
+			l.send(0)
 		})
 	}
 }
@@ -189,15 +189,14 @@ func (l *lane) runHere() {
 	switch {
 	case pause > 0:
 		r.wg.Go(func() {
-			r.pause(pause)
 			r.mu.Lock()
-			l.send()
+			l.send(pause)
 		})
 	case !l.stop():
 		next := l.assemble() // before Router.mu is unlocked: the client that made the first call mustn't get into the next one for that
 		r.wg.Go(func() {
 			r.mu.Lock()
-			l.sendAfter(l.carry(next))
+			l.send(l.carry(next))
 		})
 	}
 	r.mu.Unlock()
@@ -217,11 +216,8 @@ func (l *lane) ready() bool {
 	return len(l.tasks) > 0 || slices.ContainsFunc(l.groups, func(g *group) bool { return g.due && len(g.waiters) > 0 })
 }
 
-// send makes calls until there is nothing to send. It unlocks Router.mu.
-func (l *lane) send() { l.sendAfter(0) }
-
-// sendAfter is send after a pause.
-func (l *lane) sendAfter(pause time.Duration) {
+// send makes calls, the first one after a pause, until there is nothing to send. It unlocks Router.mu.
+func (l *lane) send(pause time.Duration) {
 	r := l.r
 	for {
 		if pause > 0 {

@@ -10,10 +10,10 @@ import (
 	"optimist/lockrouter/state"
 )
 
-// foundLease is a lease that a list has shown.
+// foundLease is the claim to a lease that a list has shown.
 type foundLease struct {
-	t *target
-	h *state.Hold
+	*Claim
+	until int64 // when it ends, by the document's clock
 }
 
 // releaseAll releases leases of an owner: POST /_lock/_release. An owner has to name their tokens; the operator may release all.
@@ -96,7 +96,7 @@ func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, foundLease{t, h})
+		list = append(list, foundLease{&Claim{Lock: t.asLock(), Owner: h.Owner, Token: h.Token}, h.Until})
 	}
 	return list, nil
 }
@@ -107,8 +107,8 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 	now := r.clockNow()
 	locks := map[int64][]string{}
 	for _, l := range list {
-		if l.h.Until >= now {
-			locks[l.h.Token] = append(locks[l.h.Token], l.t.lock)
+		if l.until >= now {
+			locks[l.Token] = append(locks[l.Token], l.Lock.Name)
 		}
 	}
 	for t, paths := range locks {
@@ -119,10 +119,6 @@ func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
 		}
 	}
 	return nil
-}
-
-func (l foundLease) claim() *Claim {
-	return &Claim{Lock: l.t.asLock(), Owner: l.h.Owner, Token: l.h.Token}
 }
 
 // releaseThese releases the leases of a list. With commits, what was written under them stays; else it is undone. The list may be out of
@@ -138,9 +134,9 @@ func (r *Router) releaseThese(ctx context.Context, list []foundLease, released [
 		k = r.keeper
 	}
 	for _, l := range list {
-		switch err := k.Release(ctx, l.claim()); {
+		switch err := k.Release(ctx, l.Claim); {
 		case err == nil:
-			released = append(released, l.t.lock)
+			released = append(released, l.Lock.Name)
 		case !errors.As(err, new(*Failure)): // else it has ended by itself, or its writes are being undone
 			return nil, err
 		}

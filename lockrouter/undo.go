@@ -61,7 +61,7 @@ func (u undoer) acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	}
 	old := *c
 	old.Token = l.Token
-	switch over, err := u.r.over(ctx, []undo.Lock{*c.Lock.journal(c.Owner, l.Token)}); {
+	switch over, err := u.r.over(ctx, []undo.Lock{c.Lock.journal(c.Owner, l.Token)}); {
 	case err != nil:
 		return nil, err
 	case len(over) == 0:
@@ -98,7 +98,7 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 	defer stop()
 	lock := c.Lock.journal(c.Owner, l.Token)
 	done := make(chan error, 1)
-	go func() { done <- u.r.o.Undo.Settle(settling, lock, u.r.blocks(settling, c)) }()
+	go func() { done <- u.r.o.Undo.Settle(settling, &lock, u.r.blocks(settling, c)) }()
 	renewal := *c
 	renewal.TTL, renewal.Note = ttl, ""
 	tick := time.NewTicker(max(ttl/3, time.Millisecond))
@@ -119,7 +119,7 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 		break
 	}
 	if c.undo {
-		if err := u.r.o.Undo.Open(ctx, []undo.Lock{*lock}); err != nil {
+		if err := u.r.o.Undo.Open(ctx, []undo.Lock{lock}); err != nil {
 			return undoFailure(ctx, c.Lock.t, err)
 		}
 	}
@@ -178,7 +178,7 @@ func undoFailure(ctx context.Context, t *target, err error) error {
 
 // Release commits what was written under the lease, and then ends it.
 func (u undoer) Release(ctx context.Context, c *Claim) error {
-	committed, err := u.r.commit(ctx, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return u.r.lasts(ctx, c) })
+	committed, err := u.r.commit(ctx, []undo.Lock{c.Lock.journal(c.Owner, c.Token)}, func() error { return u.r.lasts(ctx, c) })
 	if errors.Is(err, undo.ErrEnded) {
 		_ = u.documents.Release(ctx, c) // the lease protects nothing any more. If this release fails, the lease ends by itself
 	}
@@ -280,8 +280,8 @@ func (r *Router) lasts(ctx context.Context, c *Claim) error {
 }
 
 // journal returns the lease of an owner and a token in the form of the journals.
-func (l *Lock) journal(owner string, token int64) *undo.Lock {
-	return &undo.Lock{Doc: l.t.id, Name: l.Name, Path: l.t.path, Owner: owner, Token: token}
+func (l Lock) journal(owner string, token int64) undo.Lock {
+	return undo.Lock{Doc: l.t.id, Name: l.Name, Path: l.t.path, Owner: owner, Token: token}
 }
 
 // The ends of a lock's path with which a client ends the journal.
@@ -329,7 +329,7 @@ func (r *Router) finishJournal(ctx context.Context, q *Request, t *target, end j
 	if end == commits {
 		return r.release(ctx, c)
 	}
-	left, err := r.rollback(ctx, c.Wait, []undo.Lock{*c.Lock.journal(c.Owner, c.Token)}, func() error { return r.lasts(ctx, c) })
+	left, err := r.rollback(ctx, c.Wait, []undo.Lock{c.Lock.journal(c.Owner, c.Token)}, func() error { return r.lasts(ctx, c) })
 	if err != nil {
 		return nil, undoFailure(ctx, t, err)
 	}
@@ -401,8 +401,8 @@ func (r *Router) JournalOf(path []byte) (*undo.Lock, error) {
 	case what != oneLock:
 		return nil, r.noLock(path)
 	}
-	l := t.asLock()
-	return l.journal("", 0), nil
+	l := t.asLock().journal("", 0)
+	return &l, nil
 }
 
 // Lasting reports for each lease whether it lasts, by this proxy's clock. Show the result to operators, but decide nothing by it. Errors:

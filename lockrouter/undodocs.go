@@ -119,8 +119,7 @@ func (b *batch) kept(ctx context.Context, f func(ctx context.Context) error) err
 func (b *batch) leases(items []*item) []undo.Lock {
 	all := make([]undo.Lock, len(items))
 	for i, it := range items {
-		lock := it.t.asLock()
-		all[i] = *lock.journal(b.a.Owner, it.token)
+		all[i] = it.t.asLock().journal(b.a.Owner, it.token)
 	}
 	return all
 }
@@ -165,13 +164,13 @@ func (r *Router) commitFound(ctx context.Context, list []foundLease) error {
 	}
 	leases := make([]undo.Lock, len(list))
 	for i, l := range list {
-		leases[i] = *l.claim().Lock.journal(l.h.Owner, l.h.Token)
+		leases[i] = l.Lock.journal(l.Owner, l.Token)
 	}
 	journals, err := r.journals(ctx, leases)
 	if err == nil && slices.ContainsFunc(journals, func(j undo.Begun) bool { return j.Of > 1 }) {
 		_, err = r.commit(ctx, leases, func() error {
 			for _, l := range list {
-				if err := r.lasts(ctx, l.claim()); err != nil {
+				if err := r.lasts(ctx, l.Claim); err != nil {
 					return err
 				}
 			}
@@ -179,7 +178,7 @@ func (r *Router) commitFound(ctx context.Context, list []foundLease) error {
 		})
 	}
 	if err != nil && !errors.Is(err, undo.ErrEnded) { // what is undone is refused one by one
-		return undoFailure(ctx, list[0].t, err)
+		return undoFailure(ctx, list[0].Lock.t, err)
 	}
 	return nil
 }
