@@ -239,7 +239,7 @@ func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 	var changes []Change
 	for i := range a.locks {
 		if p := &a.locks[i]; p.doc != nil && len(p.doc.Holds) > 0 {
-			held, changes = append(held, p), append(changes, Change{p.t.id, lookAgain(p.doc)})
+			held, changes = append(held, p), append(changes, Change{p.t.id, p.doc.Lapse()})
 		}
 	}
 	for i, done := range r.o.Store.Do(ctx, changes) {

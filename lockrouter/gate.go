@@ -308,7 +308,7 @@ func (r *Router) leased(ctx context.Context, name string, since int64) (bool, er
 		if err != nil {
 			return true, err
 		}
-		changes = append(changes, Change{t.id, lookAgain(d)})
+		changes = append(changes, Change{t.id, d.Lapse()})
 	}
 	for _, c := range r.o.Store.Do(ctx, changes) {
 		if c.Err != nil {
@@ -331,11 +331,6 @@ func (r *Router) behind(ctx context.Context, name string, since int64) ([]*state
 		return nil, err
 	}
 	return docs, nil
-}
-
-// lookAgain makes a call that only ends the leases that are over. It changes nothing in the queue.
-func lookAgain(d *state.Doc) *state.Call {
-	return &state.Call{Lock: d.Lock, Kind: d.Kind, Ops: []state.Op{}, Bound: 1 << 30, Grace: (24 * time.Hour).Milliseconds()}
 }
 
 // The names of gates: of the locks of an index, and of a global lock.

@@ -102,14 +102,3 @@ func (r *Router) lookFor(k *look) {
 		}
 	}
 }
-
-// beside runs something on a goroutine of its own. After Close it doesn't, and returns false.
-func (r *Router) beside(run func()) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.wg.Go(run)
-	return true
-}

@@ -199,6 +199,17 @@ func (r *Router) busy() bool {
 	return r.past.Load() > 0 || r.doubts.running
 }
 
+// beside runs something on a goroutine of its own. After Close it doesn't, and returns false.
+func (r *Router) beside(run func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.wg.Go(run)
+	return true
+}
+
 // Waiting is how many requests of the class wait for a lock here.
 func (r *Router) Waiting(c state.Class) int {
 	r.mu.Lock()
@@ -228,50 +239,3 @@ func (r *Router) grace() int64 { return (3 * lastTick).Milliseconds() }
 // clockNow is about the time of the documents' clock. It is good enough for answers, but not for decisions. It goes on with the monotonic
 // clock: somebody may set this machine's wall clock, and a lock that is held must not seem free then.
 func (r *Router) clockNow() int64 { return r.now() + r.offset.Load() }
-
-// holdings count leases, for a gauge.
-type holdings struct {
-	mu     sync.Mutex
-	leases map[holding]time.Time // when each lease ends
-	full   int                   // with more leases than this, those that have ended are removed
-}
-
-// holding identifies a lease. A token alone doesn't, because it is unique within one document only.
-type holding struct {
-	document string
-	token    int64
-}
-
-// fewHoldings is the least value of holdings.full.
-const fewHoldings = 1024
-
-func (h *holdings) add(document string, token int64, until time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leases[holding{document, token}] = until
-	if len(h.leases) > h.full { // nobody may ever ask for their number
-		h.sweep(time.Now())
-		h.full = max(2*len(h.leases), fewHoldings)
-	}
-}
-
-func (h *holdings) remove(document string, token int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.leases, holding{document, token})
-}
-
-func (h *holdings) count(now time.Time) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.sweep(now)
-	return len(h.leases)
-}
-
-func (h *holdings) sweep(now time.Time) {
-	for l, until := range h.leases {
-		if until.Before(now) {
-			delete(h.leases, l)
-		}
-	}
-}

@@ -226,8 +226,8 @@ func (r *Router) fullFailure(v state.Verdict) *Failure {
 	return f
 }
 
-// heldFailure returns the failure of an acquisition of a lock that isn't free. d is the lock's document; nil: it isn't known. place is as in
-// HeldFailure; if it isn't known, it is that of a request that comes now.
+// heldFailure returns the failure of an acquisition of a lock that isn't free. d is the lock's document; nil: it isn't known. place is as
+// in HeldFailure; if it isn't known, it is that of a request that comes now.
 func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc, waited bool, place int64) *Failure {
 	if d == nil {
 		return HeldFailure(t.asLock(), nil, waited, place)

@@ -84,8 +84,7 @@ func (s *Store) lapse(ctx context.Context, before int64) error {
 				return fmt.Errorf("%w: %w", lockrouter.ErrStore, err)
 			}
 			after = d.Lock
-			calls = append(calls, lockrouter.Change{ID: hit.Get("_id").Str,
-				Call: &state.Call{Lock: d.Lock, Kind: d.Kind, Ops: []state.Op{}, Bound: 1 << 30, Grace: KeepAge.Milliseconds()}})
+			calls = append(calls, lockrouter.Change{ID: hit.Get("_id").Str, Call: d.Lapse()})
 		}
 		for _, done := range s.Do(ctx, calls) {
 			if done.Err != nil {

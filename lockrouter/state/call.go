@@ -65,6 +65,12 @@ type Call struct {
 	Bytes int64 `json:"bytes"`
 }
 
+// Lapse is a call that only ends the leases that are over. Nobody in the queue loses a turn by it.
+func (d *Doc) Lapse() *Call {
+	const day = 24 * 60 * 60 * 1000
+	return &Call{Lock: d.Lock, Kind: d.Kind, Ops: []Op{}, Bound: 1 << 30, Grace: day}
+}
+
 // Clock tells the time. With Unchanged nil, times are compared: Now is that of the engine, so that all proxies mean the same by it. Else
 // no time is compared, and only how long this process has seen something unchanged counts; Now then only has to grow, for tokens and for
 // the order of the queue.

@@ -51,8 +51,8 @@ func (r *Relay) NotePromise(h Hold, from int64) {
 	r.seats[i] = seat{h, from}
 }
 
-// NoteDoc takes note of the document after the calls that NoteGrant and NotePromise have reported. If the answer to a call was lost, its seats
-// block those behind them, until a call with an answer reports them.
+// NoteDoc takes note of the document after the calls that NoteGrant and NotePromise have reported. If the answer to a call was lost, its
+// seats block those behind them, until a call with an answer reports them.
 func (r *Relay) NoteDoc(d *Doc, proxy string) {
 	if d == nil || len(d.Holds) == 0 || d.Beat < r.beat {
 		r.lead, r.idle, r.seats = Hold{}, false, nil
