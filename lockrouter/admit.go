@@ -61,7 +61,7 @@ func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
 		return undecided(err)
 	}
 	if w.Dry {
-		a.dropEnded(r.clockNow())
+		a.dropEnded(r.Now())
 	}
 	for again := 0; ; again++ {
 		v := a.judge(w)
@@ -266,7 +266,7 @@ func (r *Router) refusedWrite(w *Writing, v verdict) (*Answer, Refusal) {
 	if v.holder == nil {
 		return f.answer(), why
 	}
-	l := leaseOf(v.at.doc, v.holder, r.clockNow(), false)
+	l := leaseOf(v.at.doc, v.holder, r.Now(), false)
 	f.Detail["lock"], f.Detail["holder"] = l.Lock, l
 	if v.stale {
 		return f.answer(), why

@@ -81,7 +81,7 @@ func (b *batch) try(part []*item) (taken int, err error) {
 // which names the old id, can't hit a later acquisition.
 func (b *batch) doubt(it *item) string {
 	b.r.doubt(it.t, &state.Op{Rid: it.rid, TTL: b.r.ttl(b.a).Milliseconds()})
-	return b.r.rid()
+	return b.r.Rid()
 }
 
 // do has the store carry out one operation on each item.
@@ -179,7 +179,7 @@ func (b *batch) renew(part []*item, ttl time.Duration) (err error) {
 			err = d.Err
 		case d.Err == nil && d.Results[0].Verdict != state.Renewed:
 			it.mine = false
-			err = refusal(it.t, d.Results[0].Verdict)
+			err = Refuse(it.t.asLock(), d.Results[0].Verdict)
 		}
 	})
 	return err

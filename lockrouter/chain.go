@@ -141,7 +141,7 @@ func (l *lane) withdraw(now int64) {
 	}
 	for _, w := range l.promised {
 		l.tasks = append(l.tasks, l.r.abandonment(&w.op))
-		w.op.Rid = l.r.rid() // a late operation on the old request id must not hit the new request
+		w.op.Rid = l.r.Rid() // a late operation on the old request id must not hit the new request
 		w.promised, w.g.due = false, true
 	}
 	l.promised, l.quick = nil, false

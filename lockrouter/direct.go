@@ -24,12 +24,6 @@ type AskResult struct {
 	Err    error
 }
 
-// Rid returns a new request id, which no other proxy uses.
-func (r *Router) Rid() string { return r.rid() }
-
-// Now is about the time of the documents' clock, in ms. It is good enough for answers, but not for decisions.
-func (r *Router) Now() int64 { return r.clockNow() }
-
 // DocLock is the path of a document's lock, as users name it.
 func (r *Router) DocLock(index, id string) string { return r.docOf(index, id).lock }
 

@@ -144,7 +144,7 @@ func (b *batch) ids(ctx context.Context, q *Request, want *docsParameters) error
 		if err := text("an id", id); err != nil {
 			return err
 		}
-		if err := b.add(ctx, &item{id: id, rid: b.r.rid()}); err != nil {
+		if err := b.add(ctx, &item{id: id, rid: b.r.Rid()}); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (b *batch) touch(ctx context.Context, q *Request) error {
 // answer is the answer: the earliest of all leases counts.
 func (b *batch) answer() map[string]any {
 	locks := make([]map[string]any, len(b.items))
-	sent, seen, ttl := time.Now(), b.r.clockNow(), b.r.ttl(b.a)
+	sent, seen, ttl := time.Now(), b.r.Now(), b.r.ttl(b.a)
 	for i, it := range b.items {
 		locks[i] = map[string]any{"id": it.id, "lock": it.t.lock, "token": it.token}
 		if i == 0 || it.sent.Before(sent) {
@@ -287,7 +287,7 @@ func (b *batch) end(ended func(state.Verdict) bool) (released int, err error) {
 			b.r.held.remove(it.t.root, it.token)
 			released++
 		case err == nil:
-			err = refusal(it.t, d.Results[0].Verdict)
+			err = Refuse(it.t.asLock(), d.Results[0].Verdict)
 		}
 	})
 	b.r.runLanes(b.items)

@@ -13,7 +13,7 @@ type documents struct{ r *Router }
 // Acquire gets a lease through the lock's lane.
 func (k documents) Acquire(ctx context.Context, c *Claim) (*Lease, error) {
 	r, began := k.r, time.Now()
-	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
+	op := state.Op{Do: state.Acquire, Owner: c.Owner, Rid: r.Rid(), Path: c.Lock.t.path, Mode: c.mode, Class: c.Class, Note: c.Note,
 		TTL: c.ttl(r).Milliseconds(), Client: c.client}
 	if err := r.prepare(ctx, c.Lock.t.gate); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (k documents) Renew(ctx context.Context, c *Claim) (*Lease, error) {
 		return nil, o.err
 	}
 	if o.result.Verdict != state.Renewed {
-		return nil, refusal(t, o.result.Verdict)
+		return nil, Refuse(t.asLock(), o.result.Verdict)
 	}
 	if _, err := r.confirm(ctx, t.gate); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (k documents) Release(ctx context.Context, c *Claim) error {
 	case err != nil:
 		return err
 	case verdict != state.Released:
-		return refusal(c.Lock.t, verdict)
+		return Refuse(c.Lock, verdict)
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ const (
 type gates struct {
 	mu    sync.Mutex
 	known map[string]*gate
+	quiet time.Duration // as in Options
 }
 
 type gate struct {
@@ -120,13 +121,13 @@ func (g *gates) free(name string, now time.Time) (free, again bool) {
 }
 
 // note notes the state of a gate that was read at that time, or a little later.
-func (g *gates) note(name string, s GateState, read time.Time, quiet time.Duration) {
+func (g *gates) note(name string, s GateState, read time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.of(name)
 	k.asking = false
 	if k.state != s || k.tendAt.IsZero() {
-		k.state, k.tendAt = s, read.Add(quiet)
+		k.state, k.tendAt = s, read.Add(g.quiet)
 		if s == GateAbsent {
 			k.tendAt = read
 		}
@@ -156,11 +157,11 @@ func (g *gates) tend(name string) bool {
 }
 
 // tended ends what tend has begun.
-func (g *gates) tended(name string, quiet time.Duration) {
+func (g *gates) tended(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.of(name)
-	k.tending, k.tendAt = false, time.Now().Add(quiet)
+	k.tending, k.tendAt = false, time.Now().Add(g.quiet)
 }
 
 // shut reports whether a gate was shut when it was last read.
@@ -201,7 +202,7 @@ func (r *Router) shutGate(ctx context.Context, name string) (waited bool, err er
 			return waited, err
 		}
 		seen := found[0]
-		r.gates.note(name, seen.State, read, r.o.Quiet)
+		r.gates.note(name, seen.State, read)
 		to := GateShut
 		switch seen.State {
 		case GateAbsent, GateShut:
@@ -249,7 +250,7 @@ func (r *Router) sleep(ctx context.Context, d time.Duration) error {
 
 // tend makes a gate free, if nobody holds a lock behind it, and nothing has happened there for a while.
 func (r *Router) tend(name string) {
-	defer r.gates.tended(name, r.o.Quiet)
+	defer r.gates.tended(name)
 	if err := r.drain(r.ctx, name); err != nil && r.ctx.Err() == nil {
 		r.o.Log.Warn("optimist can't find out whether locks are held; each write asks", "gate", name, obs.KeyError, err.Error())
 	}
@@ -270,7 +271,7 @@ func (r *Router) drain(ctx context.Context, name string) error {
 		}
 		return err
 	case GateShut, GateDraining:
-		if busy, err := r.leased(ctx, name, r.clockNow()-r.o.Quiet.Milliseconds()); busy || err != nil {
+		if busy, err := r.leased(ctx, name, r.Now()-r.o.Quiet.Milliseconds()); busy || err != nil {
 			return err
 		}
 	}

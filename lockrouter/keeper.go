@@ -141,8 +141,19 @@ func HeldFailure(lock Lock, l *Lease, waited bool, place int64) *Failure {
 	return f
 }
 
-// Refuse returns the failure of a renewal or release with another verdict than Renewed and Released.
-func Refuse(lock Lock, v state.Verdict) error { return refusal(&target{lock: lock.Name}, v) }
+// Refuse returns the failure of a renewal or release with another verdict than Renewed and Released. Nothing has changed.
+func Refuse(lock Lock, v state.Verdict) error {
+	switch v {
+	case state.Expired:
+		return &Failure{Status: http.StatusGone, Type: TypeExpired,
+			Reason: "the lease of that token on " + lock.Name + " has ended, or there never was one"}
+	case state.NotOwner:
+		return &Failure{Status: http.StatusForbidden, Type: TypeNotOwner, Reason: lock.Name + " is held by another owner"}
+	case state.NoToken:
+		return badRequest("token is missing: say the one that was given with the lock, in the body or as ?token=")
+	}
+	return missing("there is no lease of that token on " + lock.Name)
+}
 
 // NewLease returns a lease that began at since, and lasts for remaining from now on.
 func NewLease(owner, note string, token int64, since time.Time, remaining time.Duration) *Lease {

@@ -1,6 +1,7 @@
 package lockrouter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -115,7 +116,7 @@ func (r *Router) submit(ctx context.Context, t *target, op state.Op) outcome {
 	case <-ctx.Done():
 	case <-r.ctx.Done():
 	}
-	return r.forsake(l, k, r.why(ctx))
+	return r.forsake(l, k, cmp.Or(gone(ctx), errClosed))
 }
 
 // forsake gives up a task whose client has left. An operation that was sent is carried out all the same. If it acquires a lease, that is
@@ -139,13 +140,6 @@ func (r *Router) forsake(l *lane, k *task, why error) outcome {
 		}
 	}
 	return outcome{err: why}
-}
-
-func (r *Router) why(ctx context.Context) error {
-	if why := gone(ctx); why != nil {
-		return why
-	}
-	return errClosed
 }
 
 var errClosed = fmt.Errorf("%w: optimist is shutting down", ErrStore)

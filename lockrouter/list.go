@@ -19,7 +19,7 @@ const (
 
 // list lists the locks that are held: GET /_lock?owner=&prefix=&older_than=&size=&after=.
 func (r *Router) list(ctx context.Context, q *Request) (*Answer, error) {
-	now := r.clockNow()
+	now := r.Now()
 	query, prefix, err := listQuery(q.Query, now)
 	if err != nil {
 		return nil, err

@@ -96,9 +96,9 @@ func (r *Router) lookFor(k *look) {
 		k.docs[id] = docs[i]
 	}
 	for i, name := range names {
-		r.gates.note(name, found[i].State, read, r.o.Quiet)
+		r.gates.note(name, found[i].State, read)
 		if r.gates.tend(name) && !r.beside(func() { r.tend(name) }) {
-			r.gates.tended(name, r.o.Quiet)
+			r.gates.tended(name)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func ownedLeases(list []foundLease, d *state.Doc, q *Query, tokens map[int64]int
 // ambiguous refuses a token that belongs to more of the owner's leases than the request names it. Tokens are unique for one lock only, so
 // the owner may still count on one of these leases.
 func (r *Router) ambiguous(list []foundLease, tokens map[int64]int) error {
-	now := r.clockNow()
+	now := r.Now()
 	locks := map[int64][]string{}
 	for _, l := range list {
 		if l.until >= now {

@@ -116,11 +116,8 @@ type Router struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	wake   chan struct{}   // for the watcher: there is something to wait for that wasn't
-	leave  chan struct{}   // closed when nobody may wait any more
-	open   context.Context // ended then, too
+	open   context.Context // ends when nobody may wait any more
 	shut   context.CancelFunc
-
-	drained sync.Once
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
@@ -138,8 +135,8 @@ func New(o Options) *Router {
 	_, _ = rand.Read(unique) // never fails, says its documentation
 	name := hex.EncodeToString(unique)
 	r := &Router{o: o, name: name, queue: name + "+", epoch: time.Now(), wake: make(chan struct{}, 1),
-		leave: make(chan struct{}), lanes: map[string]*lane{}, clients: map[string]int{}}
-	r.gates.known, r.looks.r, r.doubts.r = map[string]*gate{}, r, r
+		lanes: map[string]*lane{}, clients: map[string]int{}}
+	r.gates.known, r.gates.quiet, r.looks.r, r.doubts.r = map[string]*gate{}, o.Quiet, r, r
 	r.held.leases = map[holding]time.Time{}
 	r.offset.Store(r.epoch.UnixMilli())
 	r.own = documents{r}
@@ -158,7 +155,7 @@ func New(o Options) *Router {
 
 // Drain ends all waits with ErrStore, those that come later, too: a lock may be waited for an hour, and another proxy can do that.
 // Requests that needn't wait are still handled.
-func (r *Router) Drain() { r.drained.Do(func() { close(r.leave); r.shut() }) }
+func (r *Router) Drain() { r.shut() }
 
 // Close ends what runs beside requests. Requests that wait end with ErrStore; leases stay until they lapse. Leases of which no client
 // knows, because its wait was given up, are given back; for that the store has a second.
@@ -230,12 +227,12 @@ func classIndex(c state.Class) int {
 // now is ms of this process's own clock.
 func (r *Router) now() int64 { return time.Since(r.epoch).Milliseconds() }
 
-// rid names a request for all proxies.
-func (r *Router) rid() string { return r.name + "-" + strconv.FormatUint(r.rids.Add(1), 36) }
+// Rid returns a new request id, which no other proxy uses.
+func (r *Router) Rid() string { return r.name + "-" + strconv.FormatUint(r.rids.Add(1), 36) }
 
 // grace is how long the first of a queue may take to acquire its lock. Its proxy looks at the lock once in lastTick, and asks then.
 func (r *Router) grace() int64 { return (3 * lastTick).Milliseconds() }
 
-// clockNow is about the time of the documents' clock. It is good enough for answers, but not for decisions. It goes on with the monotonic
+// Now is about the time of the documents' clock, in ms. It is good enough for answers, but not for decisions. It goes on with the monotonic
 // clock: somebody may set this machine's wall clock, and a lock that is held must not seem free then.
-func (r *Router) clockNow() int64 { return r.now() + r.offset.Load() }
+func (r *Router) Now() int64 { return r.now() + r.offset.Load() }

@@ -1,6 +1,7 @@
 package lockrouter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,12 +194,7 @@ func (r *Router) countRequest(class state.Class, word string, began time.Time) {
 	}
 }
 
-func (r *Router) ttl(a *parameters) time.Duration {
-	if a.ttl > 0 {
-		return a.ttl
-	}
-	return r.o.TTL
-}
+func (r *Router) ttl(a *parameters) time.Duration { return cmp.Or(a.ttl, r.o.TTL) }
 
 // patience is how long a request waits.
 func (r *Router) patience(a *parameters) time.Duration {
@@ -237,7 +233,7 @@ func (r *Router) heldFailure(t *target, op *state.Op, d *state.Doc, waited bool,
 	}
 	var holder *Lease
 	if h, ok := d.Conflict(op.Owner, op.Path, op.Mode); ok {
-		l := leaseOf(d, &h, r.clockNow(), false)
+		l := leaseOf(d, &h, r.Now(), false)
 		holder = &l
 	}
 	return HeldFailure(t.asLock(), holder, waited, place)
@@ -268,20 +264,6 @@ func (r *Router) end(ctx context.Context, t *target, owner string, token int64) 
 		r.held.remove(t.root, token)
 	}
 	return o.result.Verdict, o.err
-}
-
-// refusal returns the failure of a renewal or release that the verdict v refuses. Nothing has changed.
-func refusal(t *target, v state.Verdict) error {
-	switch v {
-	case state.Expired:
-		return &Failure{Status: http.StatusGone, Type: TypeExpired,
-			Reason: "the lease of that token on " + t.lock + " has ended, or there never was one"}
-	case state.NotOwner:
-		return &Failure{Status: http.StatusForbidden, Type: TypeNotOwner, Reason: t.lock + " is held by another owner"}
-	case state.NoToken:
-		return badRequest("token is missing: say the one that was given with the lock, in the body or as ?token=")
-	}
-	return missing("there is no lease of that token on " + t.lock)
 }
 
 // get answers who holds a lock. Only the operator gets the tokens, too.
@@ -318,7 +300,7 @@ func (r *Router) leases(ctx context.Context, t *target) (leases []Lease, err err
 	if err != nil || docs[0] == nil {
 		return nil, err
 	}
-	d, now := docs[0], r.clockNow()
+	d, now := docs[0], r.Now()
 	waiting := d.Waiting(t.path)
 	for i := range d.Holds {
 		h := &d.Holds[i]

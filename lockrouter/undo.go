@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"optimist/internal/undo"
@@ -140,18 +141,14 @@ func (u undoer) ready(ctx context.Context, c *Claim, l *Lease, began time.Time) 
 // blocks returns a function that reports whether a lease with a journal excluded the claim, and has ended. The function reads the lock's
 // document at its first call.
 func (r *Router) blocks(ctx context.Context, c *Claim) func(token int64, path string) (bool, error) {
-	var d *state.Doc
-	read := false
+	read := sync.OnceValues(func() ([]*state.Doc, error) { return r.o.Store.Read(ctx, []string{c.Lock.t.id}) })
 	return func(token int64, path string) (bool, error) {
-		if !read {
-			docs, err := r.o.Store.Read(ctx, []string{c.Lock.t.id})
-			if err != nil {
-				return false, err
-			}
-			d, read = docs[0], true
+		docs, err := read()
+		if err != nil {
+			return false, err
 		}
 		h := state.Hold{Path: path, Mode: state.Exclusive}
-		return !d.Has(token) && h.Against(c.Lock.t.path, c.mode), nil
+		return !docs[0].Has(token) && h.Against(c.Lock.t.path, c.mode), nil
 	}
 }
 
@@ -374,7 +371,7 @@ func (r *Router) Recover(ctx context.Context, name string, token int64) error {
 	if err != nil {
 		return err
 	}
-	now := max(r.clockNow(), time.Now().UnixMilli()) // one of them is late after a suspend, or where the clock was set; the store decides
+	now := max(r.Now(), time.Now().UnixMilli()) // one of them is late after a suspend, or where the clock was set; the store decides
 	if d := docs[0]; d != nil && r.o.Store.Timed() && d.Lasts(token, now) {
 		return nil
 	}
@@ -424,7 +421,7 @@ func (r *Router) Lasting(ctx context.Context, leases []undo.Lock) ([]bool, error
 	if err != nil {
 		return nil, err
 	}
-	now := r.clockNow()
+	now := r.Now()
 	for i := range leases {
 		d := docs[nth[leases[i].Doc]]
 		lasting[i] = d != nil && d.Lasts(leases[i].Token, now)

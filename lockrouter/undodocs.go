@@ -35,7 +35,7 @@ func (b *batch) acquireSettled(ctx context.Context) error {
 			return err
 		}
 		for _, it := range b.items {
-			it.rid = b.r.rid()
+			it.rid = b.r.Rid()
 		}
 	}
 }

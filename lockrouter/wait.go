@@ -67,9 +67,7 @@ func (r *Router) wait(ctx context.Context, t *target, op state.Op, limit time.Du
 			}
 		case <-ctx.Done():
 			return l.leave(w, context.Cause(ctx))
-		case <-r.leave:
-			return l.leave(w, errClosed)
-		case <-r.ctx.Done():
+		case <-r.open.Done():
 			return l.leave(w, errClosed)
 		}
 	}
