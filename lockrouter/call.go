@@ -19,11 +19,12 @@ const (
 	maxReaders = 32 // waiters of a group that ask at once: for a shared lock, or for one that their owner has already
 )
 
-// parcel is one call, with the tasks and waiters whose operations are in it.
+// parcel is one call, with the tasks and waiters whose operations are in it, in their order.
 type parcel struct {
 	call   *state.Call
-	tasks  []*task
+	before []*task // releases and renewals
 	asking []*waiter
+	tries  []*task // acquisitions that only try once
 }
 
 // call makes a call for a lock's document. proxy is this proxy's name: it has one for the calls of its lanes, which queue, and another one
@@ -60,15 +61,6 @@ func (r *Router) change(t *target, op state.Op) Change {
 	return Change{t.id, r.call(t.root, t.kind, r.name, []state.Op{op})}
 }
 
-// split divides sorted tasks into releases and renewals, which go first in a call, and acquisitions that only try once.
-func split(tasks []*task) (first, tries []*task) {
-	i := slices.IndexFunc(tasks, func(k *task) bool { return k.op.Do == state.Acquire })
-	if i < 0 {
-		i = len(tasks)
-	}
-	return tasks[:i], tasks[i:]
-}
-
 // assemble makes the next call. Releases and renewals come first, then the acquisitions of waiters, then those of requests that only try
 // once. A release and the waiters that want its lock go into the same call, so that one call hands a lock over.
 //
@@ -103,9 +95,13 @@ func (l *lane) assemble() *parcel {
 		g.due = false
 	}
 	ops := make([]state.Op, 0, len(tasks)+len(asking))
-	before, tries := split(tasks)
-	for _, k := range before {
-		ops = append(ops, k.op)
+	var before, tries []*task
+	for _, k := range tasks {
+		if rank(k) > 0 {
+			tries = append(tries, k)
+			continue
+		}
+		before, ops = append(before, k), append(ops, k.op)
 	}
 	for _, w := range asking {
 		w.inCall = true
@@ -121,7 +117,7 @@ func (l *lane) assemble() *parcel {
 	for _, k := range tries {
 		ops = append(ops, k.op)
 	}
-	return &parcel{r.call(l.lock, l.kind, r.queue, ops), tasks, asking}
+	return &parcel{r.call(l.lock, l.kind, r.queue, ops), before, asking, tries}
 }
 
 // standing yields the groups, each with whether it has a place in the document's queue. In each class, the groups whose first waiter has
@@ -178,14 +174,13 @@ func (l *lane) settle(p *parcel, o *outcome, results []state.Result) {
 		next++
 		return got
 	}
-	before, tries := split(p.tasks)
-	for _, k := range before {
+	for _, k := range p.before {
 		k.deliver(l, take())
 	}
 	for _, w := range p.asking {
 		w.answer(l, take())
 	}
-	for _, k := range tries {
+	for _, k := range p.tries {
 		k.deliver(l, take())
 	}
 	l.observe(o.doc)
@@ -249,7 +244,7 @@ func (l *lane) fault(p *parcel, err error) {
 	l.r.storeDown(l.lock, err)
 	var again []*task
 	defer func() { l.tasks = append(again, l.tasks...) }()
-	for _, k := range p.tasks {
+	for _, k := range slices.Concat(p.before, p.tries) {
 		k.unsure = k.unsure || uncertain(err)
 		switch {
 		case k.op.Do == state.Abandon:

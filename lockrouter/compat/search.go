@@ -292,7 +292,7 @@ func (c *Compat) scroll(ctx context.Context, q *Request) (*lockrouter.Answer, er
 }
 
 // deleteByQuery releases the session's locks that the query finds. The answer lists those of other sessions as conflicts.
-func (c *Compat) deleteByQuery(ctx context.Context, q *Request, _ *reply) (*lockrouter.Answer, error) {
+func (c *Compat) deleteByQuery(ctx context.Context, q *Request) (*lockrouter.Answer, error) {
 	began := time.Now()
 	s, fail := c.parseSearch(q)
 	if fail != nil {

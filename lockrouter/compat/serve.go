@@ -72,7 +72,7 @@ func (c *Compat) all(ctx context.Context, q *Request, r *reply, endpoint string)
 	case endpoint == "_refresh" && (get || post):
 		return c.refresh(ctx, q)
 	case endpoint == "_query" && q.Method == http.MethodDelete, endpoint == "_delete_by_query" && post:
-		return c.deleteByQuery(ctx, q, r)
+		return c.deleteByQuery(ctx, q)
 	}
 	return unsupported("it isn't one of the Definitive Guide's requests: " + q.Method + " " + string(q.Op.Path)).answer(), nil
 }
