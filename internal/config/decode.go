@@ -176,7 +176,7 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
 	}
-	if section := sectionOf(name); section != "" && !d.foreign {
+	if section := sectionOf(name, path); section != "" && !d.foreign {
 		return fmt.Sprintf("unknown key %q; it belongs into %s", name, section)
 	}
 	return fmt.Sprintf("unknown key %q; the keys here are %s", name, strings.Join(names, ", "))
@@ -213,8 +213,11 @@ func bound(t reflect.Type, text string) (reflect.Value, bool) {
 func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
-		if n.Kind == yaml.ScalarNode {
+		switch n.Kind {
+		case yaml.ScalarNode:
 			hint = "; write " + listOf(Redact(n.Value))
+		case yaml.MappingNode:
+			hint = "; each entry of a list begins with a dash and a space"
 		}
 		d.fail(n, path, "want a list, found %s%s", kindOf(n), hint)
 		return

@@ -2,6 +2,8 @@ package config
 
 import (
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,16 +33,24 @@ func keys(t reflect.Type) []string {
 	return names
 }
 
-// sectionOf finds the section in which a key of that name stands, for keys that were written one level too high or too
-// low. It is empty if there is none or more than one.
-func sectionOf(name string) string {
+// sectionOf finds the section in which a key of that name stands, for keys that were written one level too high or too low. Of several
+// sections the one directly below path counts. It is empty if there is none, or more than one elsewhere.
+func sectionOf(name, path string) string {
 	var found []string
 	searchKey(reflect.TypeFor[Config](), "", name, &found)
 	if len(found) == 1 {
 		return found[0]
 	}
+	here := inList.ReplaceAllString(localKey(path), "[]")
+	below := slices.DeleteFunc(found, func(section string) bool { return section == "" || parent(section) != here })
+	if len(below) == 1 {
+		return below[0]
+	}
 	return ""
 }
+
+// inList is the place of an entry in its list.
+var inList = regexp.MustCompile(`\[\d+\]`)
 
 func searchKey(t reflect.Type, path, name string, found *[]string) {
 	for _, f := range reflect.VisibleFields(t) {

@@ -57,15 +57,14 @@ func (v *Value) refer(d *decoder, n *yaml.Node, path string) {
 	}
 	has := func(key string) bool { _, ok := d.cfg.at[path+"."+key]; return ok }
 	switch document := r.From == SourceIncoming || r.From == SourceCurrent || r.From == SourceBase; {
+	case r.From == SourceHeader && !IsToken(r.Name):
+		d.fail(n, path, "header needs the name of one, as in {from: header, name: X-User}")
 	case has("path") && !document:
 		d.fail(n, path, "%s has no path", r.From)
 	case has("name") && r.From != SourceHeader:
 		d.fail(n, path, "%s has no name", r.From)
-	case r.From == SourceHeader && !IsToken(r.Name):
-		d.fail(n, path, "header needs the name of one, as in {from: header, name: X-User}")
-	}
-	if err := checkPointer(r.Path); r.Path != "" && err != nil {
-		d.fail(n, path, "%q: %s", r.Path, err)
+	case r.Path != "" && checkPointer(r.Path) != nil:
+		d.fail(n, path, "%q: %s", r.Path, checkPointer(r.Path))
 	}
 	v.Source, v.Path, v.Name = r.From, r.Path, r.Name
 }

@@ -57,6 +57,10 @@ func (v *validator) rule(r *Rule, key string) {
 	}
 	for _, p := range r.Merge.Paths {
 		v.unlikely(key+".merge.paths."+p.Path, p.Path)
+		if dotted.MatchString(p.Key) {
+			v.warn(key+".merge.paths."+p.Path, "by_key names a key with a dot in it, %q; a field of an object in the list's objects can't be named",
+				p.Key)
+		}
 	}
 	v.overlaps(&r.Merge, newPathTree(r.Merge.Paths), key+".merge")
 	v.uses(r, key)
