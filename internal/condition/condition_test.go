@@ -182,6 +182,8 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		{`true; false`, 1, 5, "at: ';'"},
 		{"true &&\n  currents.a == 1", 2, 3, "undeclared reference to 'currents'"},
 		{`request.op == 3`, 1, 12, "no matching overload"},
+		{`current.?a == "x"`, 1, 12, "; what .? finds is compared as .orValue(other)"},
+		{`request.user == null`, 1, 14, "; a text is never null"},
 		{`1 + 1`, 1, 1, "must be true or false, and is a number"},
 		{`"yes"`, 1, 1, "must be true or false, and is a string"},
 		{`1`, 1, 1, "and is a number"},

@@ -85,6 +85,8 @@ var hints = []struct{ in, says string }{
 	{"undeclared reference to 'double'", "numbers are compared exactly, without it"},
 	{"undeclared reference to", "there are incoming, current, base, candidate and request"},
 	{"invalid argument to has()", "has() asks for a field, as in has(candidate.stock)"},
+	{"optional_type(", "what .? finds is compared as .orValue(other)"},
+	{"applied to '(string, null)'", "a text is never null"},
 	{"applied to '(string, int)'", "a text is compared with a text: put the number in quotes"},
 }
 
