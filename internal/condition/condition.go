@@ -130,8 +130,8 @@ func (p *Program) ReadsCurrent() bool { return p.readCurrent }
 // ReadsCandidate reports whether the expression refers to what would be stored so far.
 func (p *Program) ReadsCandidate() bool { return p.readResult }
 
-// Unasked is a field that the expression takes for granted, as candidate.stock, or "": an expression about a document without it is neither
-// true nor false.
+// Unasked is a field that the expression takes for granted, as candidate.stock, or a header, as request.headers.X-Job, or "": an expression
+// about a document without the field, or a request without the header, is neither true nor false.
 func (p *Program) Unasked() string { return p.unasked }
 
 // String is the expression.

@@ -2,17 +2,21 @@ package condition
 
 import (
 	"slices"
+	"strings"
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 )
 
-// documents are the variables whose fields may be missing.
-var documents = []string{"incoming", "current", "base", "candidate"}
+// Headers is what expressions call the headers of a request.
+const Headers = "request.headers"
 
-// unasked is the first field of a document that an expression takes, and for which it doesn't ask. It looks at fields at the top only. A
-// question anywhere in the expression counts, wherever it stands.
+// documents are the variables whose fields may be missing.
+var documents = []string{"incoming", "current", "base", "candidate", Headers}
+
+// unasked is the first field of a document, or the first header, that an expression takes, and for which it doesn't ask. It looks at fields
+// at the top only. A question anywhere in the expression counts, wherever it stands.
 func unasked(root ast.Expr) string {
 	asked := map[string]bool{}
 	var taken []string
@@ -60,6 +64,9 @@ func fieldOf(e ast.Expr) (field string, asks bool) {
 func nameOf(document ast.Expr, field string) string {
 	if field == "" || document.Kind() != ast.IdentKind || !slices.Contains(documents, document.AsIdent()) {
 		return ""
+	}
+	if document.AsIdent() == Headers {
+		field = strings.ToLower(field) // upper and lower case are the same
 	}
 	return document.AsIdent() + "." + field
 }

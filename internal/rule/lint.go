@@ -12,8 +12,8 @@ import (
 )
 
 // Lint finds what is probably not meant in rules that are each right by themselves: rules that can't be reached, because earlier ones
-// take all that they would, or nothing at all, and conditions that take a field for granted. It errs on the side of silence: an index
-// that is taken by no single earlier pattern, but by several together, isn't found.
+// take all that they would, or nothing at all, and conditions that take a field or a header for granted. It errs on the side of silence: an
+// index that is taken by no single earlier pattern, but by several together, isn't found.
 func Lint(c *config.Config) []config.Problem {
 	if c.DefaultRules() {
 		return nil
@@ -33,9 +33,12 @@ func Lint(c *config.Config) []config.Problem {
 				"rule %s is never reached: rule %s above takes all its requests (the first rule that matches wins)", c.Rules[i].Name, hidden[0].by))
 			continue
 		}
+		problems = append(problems, excluded(c, &matchers[i], i)...)
 		for _, h := range hidden {
-			problems = append(problems, c.Warn(key+indexKey(&c.Rules[i], h.n),
-				"%q never gets here: rule %s above takes it", string(matchers[i].in[h.n]), h.by))
+			if !covered(matchers[i].in[h.n], matchers[i].out) {
+				problems = append(problems, c.Warn(key+indexKey(&c.Rules[i], h.n),
+					"%q never gets here: rule %s above takes it", string(matchers[i].in[h.n]), h.by))
+			}
 		}
 	}
 	return problems
@@ -55,6 +58,17 @@ func hiddenPatterns(c *config.Config, matchers []matcher, near *neighbours, i in
 		}
 	}
 	return found
+}
+
+// excluded warns of patterns of which another one of the same rule excludes all.
+func excluded(c *config.Config, m *matcher, i int) (problems []config.Problem) {
+	for n, p := range m.in {
+		if by := slices.IndexFunc(m.out, func(q pattern) bool { return q.covers(p) }); by >= 0 {
+			problems = append(problems, c.Warn(c.RuleKey(i)+indexKey(&c.Rules[i], n), "%q takes nothing: %q excludes all of it", string(p),
+				"-"+string(m.out[by])))
+		}
+	}
+	return problems
 }
 
 // indexKey is the key, below the rule's, of a rule's n-th pattern that takes in.
@@ -104,19 +118,28 @@ func unasked(c *config.Config, i int) (problems []config.Problem) {
 		}
 		field := program.Unasked()
 		document, name, _ := strings.Cut(field, ".")
-		if field == "" || slices.ContainsFunc(steps[:n], func(s config.Step) bool {
-			return strings.Contains(s.Path, name) || strings.Contains(s.When, name)
+		if rest, found := strings.CutPrefix(field, condition.Headers+"."); found {
+			document, name = condition.Headers, rest
+		}
+		header := document == condition.Headers
+		if field == "" || header && asksForHeader(&c.Rules[i].Match, name) || slices.ContainsFunc(steps[:n], func(s config.Step) bool {
+			return strings.Contains(s.Path, name) || strings.Contains(s.When, name) || header && strings.Contains(strings.ToLower(s.When), name)
 		}) {
 			continue
 		}
 		ask := fmt.Sprintf("has(%s) && …, or write %s.?%s.orValue(…)", field, document, name)
-		if !identifier.MatchString(name) {
+		if header || !identifier.MatchString(name) {
 			ask = fmt.Sprintf("%q in %s && …", name, document)
 		}
 		problems = append(problems, c.Warn(c.RuleKey(i)+".transform["+strconv.Itoa(n)+"].when",
 			"if there is no %s, the client may get a 400; ask for it first, as in %s", field, ask))
 	}
 	return problems
+}
+
+// asksForHeader reports whether every request that m takes has the header.
+func asksForHeader(m *config.Match, name string) bool {
+	return slices.ContainsFunc(m.Headers, func(h config.HeaderPattern) bool { return strings.EqualFold(h.Name, name) })
 }
 
 // identifier is a name that may follow a dot in a condition, or several with dots between them.

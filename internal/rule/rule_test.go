@@ -203,6 +203,8 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
   - name: never
     match: {index: ["orders-*", shop]}
   - name: again
+  - name: nothing
+    match: {index: [ab, "-a*", ".z"]}
 `)
 	var lines []string
 	for _, p := range Lint(c) {
@@ -213,6 +215,7 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
 		`t.yaml:11:24: warning: rules[4].match.index[1]: "ac" never gets here: rule part above takes it`,
 		`t.yaml:16:5: warning: rules[7]: rule never is never reached: rule rest above takes all its requests (the first rule that matches wins)`,
 		`t.yaml:18:5: warning: rules[8]: rule again is never reached: rule rest above takes all its requests (the first rule that matches wins)`,
+		`t.yaml:20:21: warning: rules[9].match.index[0]: "ab" takes nothing: "-a*" excludes all of it`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.Join(lines, "\n")); d != "" {
 		t.Error(d)
@@ -230,8 +233,9 @@ func TestRulesThatNobodyReachesAreTold(t *testing.T) {
 func TestAConditionThatTakesAFieldForGrantedIsTold(t *testing.T) {
 	const refuse = "{op: refuse, message: no, when: '%s'}"
 	for when, want := range map[string]string{
-		"candidate.stock < 0":          "has(candidate.stock) && …, or write candidate.?stock",
-		`candidate["@timestamp"] == 1`: `"@timestamp" in candidate && …`,
+		"candidate.stock < 0":                   "has(candidate.stock) && …, or write candidate.?stock",
+		`candidate["@timestamp"] == 1`:          `"@timestamp" in candidate && …`,
+		`request.headers["X-Job"] == "nightly"`: `"x-job" in request.headers && …`,
 	} {
 		step := fmt.Sprintf(refuse, when)
 		c, _ := compiled(t, "rules: [{name: a, transform: ["+step+"]}]")
@@ -247,6 +251,11 @@ func TestAConditionThatTakesAFieldForGrantedIsTold(t *testing.T) {
 		if found := Lint(c); len(found) != 0 {
 			t.Errorf("after %s: %v", before, found)
 		}
+	}
+	c, _ := compiled(t, "rules: [{name: a, match: {headers: {X-Job: '*'}}, transform: ["+
+		fmt.Sprintf(refuse, `request.headers["x-job"] == "nightly"`)+"]}]")
+	if found := Lint(c); len(found) != 0 {
+		t.Errorf("a rule that takes only requests with the header: %v", found)
 	}
 }
 
