@@ -1,7 +1,10 @@
 package app
 
 import (
+	"slices"
+
 	"optimist/internal/learn"
+	"optimist/internal/rule"
 )
 
 // hot is what the admin listener tells of the documents with the most conflicts.
@@ -14,12 +17,17 @@ func (a *App) suggestions(index string) any {
 	return s
 }
 
-// ruled is what the rules in force say about a path of an index, which may have another name.
-func (a *App) ruled(index, name, path string) learn.Ruled {
-	r := a.rules.Rules().MatchAny(index, name)
-	if r == nil {
+// ruled is what the rules in force say about a path of an index, which may have another name. Of the rules that take writes there, the one
+// of the name by counts. Without one, it is the one that takes what the others leave.
+func (a *App) ruled(index, name, by, path string) learn.Ruled {
+	takers := a.rules.Rules().Takers(index, name)
+	if len(takers) == 0 {
 		return learn.Ruled{}
 	}
-	rule, strategy := r.Merger.Ruled(path)
-	return learn.Ruled{Rule: r.Name, Claims: !r.AnyIndex, Path: rule, Strategy: strategy.String()}
+	r := takers[len(takers)-1]
+	if i := slices.IndexFunc(takers, func(r *rule.Rule) bool { return r.Name == by }); i >= 0 {
+		r = takers[i]
+	}
+	decides, strategy := r.Merger.Ruled(path)
+	return learn.Ruled{Rule: r.Name, Claims: !r.TakesRest(), Path: decides, Strategy: strategy.String()}
 }

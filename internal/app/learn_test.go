@@ -132,3 +132,43 @@ func TestWritesOfWhatWasNeverReadAreCountedByIndex(t *testing.T) {
 		}
 	}
 }
+
+// The first rule that names an index is often one for some clients alone. Suggestions, and the strategies beside hot paths, were about that
+// rule, whoever had met.
+func TestSuggestionsAreForTheRuleThatTookTheWrites(t *testing.T) {
+	const some = "{name: jobs, match: {index: [shop], headers: {X-Job: '*'}}, on_conflict: fail}, "
+	w := newWorld(t, "rules: ["+some+"{name: shop, match: {index: [shop]}, merge: {paths: {/n: sum}}}, {name: rest}]", Identity{})
+	for i := range 3 {
+		w.fight(fmt.Sprintf("/shop/_doc/%d", i), `{"n":1}`, `{"n":2}`, `{"n":2}`)
+	}
+	w.suggests("")
+	if hot, _ := json.Marshal(w.app.hot(1)); !strings.Contains(string(hot), `{"name":"/n","conflicts":1,"strategy":"sum"}`) {
+		t.Errorf("another rule's strategy is shown: %s", hot)
+	}
+}
+
+// A rule that a reload puts before the one that took the writes takes the next ones: the suggestions are about the new rule.
+func TestSuggestionsAreForTheRuleThatTakesTheWritesNow(t *testing.T) {
+	w := newWorld(t, "rules: [{name: rest}]", Identity{})
+	for i := range 3 {
+		w.fight(fmt.Sprintf("/shop/_doc/%d", i), `{"n":1}`, `{"n":2}`, `{"n":2}`)
+	}
+	w.suggests("/n sum")
+	next := configured(t, "rules: [{name: shop, match: {index: [shop]}, merge: {paths: {/n: sum}}}, {name: rest}]", "http://127.0.0.1:1")
+	w.app.Reload(next, compiled(t, next))
+	w.suggests("")
+}
+
+// A reload may give the rule that took the writes another name. The index is suggested once, by what its rule learns under the new
+// name: a second rule for the index would never apply.
+func TestAnIndexIsSuggestedOnceWhateverItsRuleWasCalled(t *testing.T) {
+	w := newWorld(t, "rules: [{name: b}]", Identity{})
+	for _, name := range []string{"b", "c", "a"} {
+		next := configured(t, "rules: [{name: "+name+"}]", "http://127.0.0.1:1")
+		w.app.Reload(next, compiled(t, next))
+		for i := range 3 {
+			w.fight(fmt.Sprintf("/shop/_doc/%s%d", name, i), `{"`+name+`":1}`, `{"`+name+`":2}`, `{"`+name+`":2}`)
+		}
+		w.suggests("/" + name + " sum")
+	}
+}

@@ -87,7 +87,7 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 	}
 	o.end(made)
 	met := learn.Conflict{Ref: o.ref, Name: o.name, Client: &o.r.Request, Network: o.r.Place().Network, Merger: o.ru.Merger,
-		Setter: o.ru, Outcome: "lost", Base: b.View, Sent: o.body}
+		Setter: o.ru, Rule: o.ru.Name, Outcome: "lost", Base: b.View, Sent: o.body}
 	if o.body != nil {
 		o.i.Learner.Observed(&met, lost, b.Numbers, rev.Numbers)
 	}

@@ -11,6 +11,7 @@ const halfLife = time.Minute
 // document is what is known of the conflicts of one document.
 type document struct {
 	name      string // of the index, as a client named it last
+	rule      string // that took the last write
 	conflicts int
 	weight    float64 // of the conflicts at the time last: each counts less as it gets older
 	last      time.Time

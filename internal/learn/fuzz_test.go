@@ -27,7 +27,7 @@ func FuzzSuggestions(f *testing.F) {
 			g.Observe(&Conflict{Ref: doc.Ref{Index: index, ID: "1"}, Client: someone("c"), Merger: g.merger, Base: raw(base), Sent: raw(sent), Current: raw(current)})
 		}
 		g.Hot(1, g.ruled)
-		s := g.Suggest("", func(string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })
+		s := g.Suggest("", func(string, string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })
 		if len(s.Indices) == 0 {
 			return
 		}

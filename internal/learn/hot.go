@@ -38,7 +38,7 @@ func (l *Learner) Hot(top int, rules Rules) []Hot {
 			PerMinute: math.Round(10*math.Ln2*d.weightAt(now)) / 10, Last: d.last.UTC().Format(time.RFC3339),
 			Clients: byCount(d.clients), Paths: byCount(d.paths), Outcomes: byCount(d.outcomes)}
 		for i := range h.Paths {
-			h.Paths[i].Strategy = rules(ref.Index, d.name, h.Paths[i].Name).Strategy
+			h.Paths[i].Strategy = rules(ref.Index, d.name, d.rule, h.Paths[i].Name).Strategy
 		}
 		list = append(list, h)
 	}

@@ -51,6 +51,7 @@ type Conflict struct {
 	Client  Client
 	Network identity.Network // where the client is
 	Outcome string           // a word: merged, refused, lost
+	Rule    string           // that took the write
 	// Merger is that of the rule that took the write.
 	Merger *merge.Merger
 	// Setter is that rule: of values that it sets itself there is nothing to learn. Nil: it sets none.
@@ -83,7 +84,7 @@ type Learner struct {
 
 	mu        sync.Mutex
 	conflicts int
-	indices   *quota.Map[identity.Network, string, *index]     // by who was the first to need them: nobody else has them forgotten
+	indices   *quota.Map[identity.Network, place, *index]      // by who was the first to need them: nobody else has them forgotten
 	documents *quota.Map[identity.Network, doc.Ref, *document] // likewise
 	written   *lru.LRU[doc.Ref, []written]                     // newest last
 	bytes     int                                              // of written
@@ -109,7 +110,7 @@ func New(o Options) *Learner {
 	}
 	l := &Learner{o: o, seed: maphash.MakeSeed(), budget: timeSaved, filled: o.Now()}
 	l.neutral, _ = merge.New(merge.Sent, nil) // no rule can be wrong
-	l.indices = quota.NewMap[identity.Network, string, *index](maxIndices)
+	l.indices = quota.NewMap[identity.Network, place, *index](maxIndices)
 	l.documents = quota.NewMap[identity.Network, doc.Ref, *document](maxDocuments)
 	l.written, _ = lru.NewLRU(maxDocuments, func(_ doc.Ref, list []written) { l.bytes -= size(list) })
 	return l
@@ -127,7 +128,7 @@ func (l *Learner) Observe(c *Conflict) {
 	defer func() { l.budget -= l.o.Now().Sub(began) }()
 	l.conflicts++
 	d := l.document(c)
-	d.name = c.Name
+	d.name, d.rule = c.Name, c.Rule
 	d.count(began, name, c.Outcome)
 	for i := range found {
 		if v := read(&found[i]); v.bothChanged(&found[i]) && !c.sets(v.path) {
@@ -138,7 +139,7 @@ func (l *Learner) Observe(c *Conflict) {
 
 // learn notes what two clients did to one path.
 func (l *Learner) learn(c *Conflict, d *document, v *sides, client string) {
-	ix := l.index(c.Network, c.Ref.Index)
+	ix := l.index(c.Network, place{c.Ref.Index, c.Rule})
 	ix.name = c.Name
 	path, s := ix.at(v.path)
 	if s == nil {
@@ -207,7 +208,7 @@ func (l *Learner) Blind(name string, s session.Session) {
 	client := maphash.Comparable(l.seed, s.Bare()) // many programs begin a trace with each request
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ix := l.index(s.Network(), name)
+	ix := l.index(s.Network(), place{index: name})
 	if ix.warned {
 		return
 	}
@@ -221,13 +222,16 @@ func (l *Learner) Blind(name string, s session.Session) {
 		obs.KeyIndex, name, obs.KeyCount, manyBlind)
 }
 
-// index is what is known of an index; of most there is nothing yet.
-func (l *Learner) index(from identity.Network, name string) *index {
-	ix, ok := l.indices.Get(name)
+// place is an index, and the rule that took the writes there. Clients or operations of one index may have rules of their own.
+type place struct{ index, rule string }
+
+// index is what is known of a place; of most there is nothing yet.
+func (l *Learner) index(from identity.Network, at place) *index {
+	ix, ok := l.indices.Get(at)
 	if !ok {
 		ix = &index{stars: map[string]bool{}, blind: map[uint64]bool{}}
 		ix.paths, _ = lru.NewLRU[string, *stats](maxPaths, nil)
-		l.indices.Add(from, strings.Clone(name), ix)
+		l.indices.Add(from, place{strings.Clone(at.index), at.rule}, ix)
 	}
 	return ix
 }

@@ -57,7 +57,7 @@ func raw(s string) []byte {
 }
 
 // ruled is what the merger says, as the rule shop.
-func (f *fight) ruled(_, _, path string) Ruled {
+func (f *fight) ruled(_, _, _, path string) Ruled {
 	p, st := f.merger.Ruled(path)
 	return Ruled{Rule: "shop", Path: p, Strategy: st.String()}
 }
@@ -158,7 +158,7 @@ func TestKeysOfAMapAreOnePath(t *testing.T) {
 	if got := f.suggested(); got != "/other/n sum, /pages/* sum" {
 		t.Errorf("%q is suggested", got)
 	}
-	if ix, _ := f.indices.Peek("shop"); ix.paths.Len() != 2 {
+	if ix, _ := f.indices.Peek(place{index: "shop"}); ix.paths.Len() != 2 {
 		t.Errorf("paths %v", ix.paths.Keys())
 	} else if s, _ := ix.paths.Peek("/pages/*"); s.equal != 40 || s.conflicts != 40 {
 		t.Errorf("%+v", s)
@@ -263,7 +263,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		f.Observe(&Conflict{Ref: doc.Ref{Index: "shop", ID: "1"}, Client: someone(fmt.Sprint(i)), Merger: f.merger,
 			Base: fmt.Appendf(nil, one, 1), Sent: fmt.Appendf(nil, one, 5), Current: fmt.Appendf(nil, one, 2)})
 	}
-	ix, _ := f.indices.Peek("shop")
+	ix, _ := f.indices.Peek(place{index: "shop"})
 	d, _ := f.documents.Peek(doc.Ref{Index: "shop", ID: "1"})
 	if ix.paths.Len() != maxPaths || len(d.clients) != maxNames || len(d.paths) != maxNames || d.conflicts != 1000 {
 		t.Errorf("%d paths, %d clients, %d paths of the document", ix.paths.Len(), len(d.clients), len(d.paths))
@@ -355,7 +355,7 @@ func TestSuggestionsAreAConfiguration(t *testing.T) {
 				f.Observe(&Conflict{Ref: doc.Ref{Index: name, ID: "1"}, Client: someone("c"), Merger: f.merger, Base: raw(`{"on":1}`), Sent: raw(`{"on":2}`), Current: raw(`{"on":3}`)})
 			}
 		}
-		s := f.Suggest("", func(string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })
+		s := f.Suggest("", func(string, string, string, string) Ruled { return Ruled{Rule: "default", Strategy: "sent"} })
 		s.OwnRules = own
 		var text strings.Builder
 		s.WriteYAML(&text)
@@ -381,8 +381,8 @@ func TestSuggestionsAreAConfiguration(t *testing.T) {
 func TestWhatBelongsIntoARuleIsANote(t *testing.T) {
 	f := newFight(t, merge.PathRule{Path: "/a", Strategy: merge.Sum})
 	f.meet(3, `{"a":1,"b":1,"c":"x"}`, `{"a":2,"b":2,"c":"y"}`, `{"a":2,"b":2,"c":"z"}`)
-	s := f.Suggest("", func(index, name, path string) Ruled {
-		r := f.ruled(index, name, path)
+	s := f.Suggest("", func(index, name, rule, path string) Ruled {
+		r := f.ruled(index, name, rule, path)
 		r.Claims = true
 		return r
 	})
@@ -452,7 +452,7 @@ func TestNobodyHasWhatOthersConflictsTeachForgotten(t *testing.T) {
 			kept++
 		}
 	}
-	if ix, ok := f.indices.Peek("shop"); kept != 10 || !ok || ix.paths.Len() != 1 {
+	if ix, ok := f.indices.Peek(place{index: "shop"}); kept != 10 || !ok || ix.paths.Len() != 1 {
 		t.Errorf("%d of 10 documents are known, and the index: %v", kept, ok)
 	}
 }

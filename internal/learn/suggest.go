@@ -9,13 +9,14 @@ import (
 	"optimist/rewrite/merge"
 )
 
-// Rules returns the strategy of the rules in force for a path of an index. The index has its own name and perhaps another one.
-type Rules func(index, name, path string) Ruled
+// Rules returns the strategy of the rules in force for a path of an index. The index has its own name and perhaps another one. rule took
+// the writes; it may be gone since.
+type Rules func(index, name, rule, path string) Ruled
 
 // Ruled is what the rules in force say about a path of an index.
 type Ruled struct {
-	Rule     string // that takes the index's writes; empty: none does
-	Claims   bool   // and names the index
+	Rule     string // that takes the writes; empty: none does
+	Claims   bool   // and says which: it isn't for all that other rules leave
 	Path     string // of the rule, if it has one that decides there
 	Strategy string
 }
@@ -34,7 +35,7 @@ type Suggestions struct {
 type IndexSuggestions struct {
 	Index  string           `json:"index"`
 	Rule   string           `json:"rule,omitempty"`   // that takes its writes now
-	Claims bool             `json:"claims,omitempty"` // and names the index: the paths belong into it
+	Claims bool             `json:"claims,omitempty"` // and says which: the paths belong into it
 	Paths  []PathSuggestion `json:"paths"`
 }
 
@@ -135,21 +136,35 @@ func (l *Learner) Suggest(only string, rules Rules) Suggestions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := Suggestions{Conflicts: l.conflicts, Indices: []IndexSuggestions{}}
-	names := slices.Collect(l.indices.Keys())
-	slices.Sort(names)
-	for _, name := range names {
-		if ix, _ := l.indices.Peek(name); (only == "" || only == name) && ix.paths.Len() > 0 {
-			if one := ix.suggest(name, rules); len(one.Paths) > 0 {
-				all.Indices = append(all.Indices, one)
-			}
+	places := slices.SortedFunc(l.indices.Keys(), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.rule, b.rule))
+	})
+	for _, at := range places {
+		if ix, _ := l.indices.Peek(at); (only == "" || only == at.index) && ix.paths.Len() > 0 {
+			all.add(ix.suggest(at, rules), at.rule)
 		}
 	}
 	return all
 }
 
-func (ix *index) suggest(name string, rules Rules) IndexSuggestions {
-	now := rules(name, ix.name, "")
-	all := IndexSuggestions{Index: name, Rule: now.Rule, Claims: now.Claims}
+// add adds what was learnt of an index under the rule by. Its writes may have another rule since. If something was learnt under that rule,
+// too, this alone counts.
+func (s *Suggestions) add(one IndexSuggestions, by string) {
+	if len(one.Paths) == 0 {
+		return
+	}
+	known := slices.IndexFunc(s.Indices, func(other IndexSuggestions) bool { return other.Index == one.Index && other.Rule == one.Rule })
+	switch {
+	case known < 0:
+		s.Indices = append(s.Indices, one)
+	case one.Rule == by:
+		s.Indices[known] = one
+	}
+}
+
+func (ix *index) suggest(at place, rules Rules) IndexSuggestions {
+	now := rules(at.index, ix.name, at.rule, "")
+	all := IndexSuggestions{Index: at.index, Rule: now.Rule, Claims: now.Claims}
 	paths := ix.paths.Keys()
 	slices.Sort(paths)
 	for _, path := range paths {
@@ -158,7 +173,7 @@ func (ix *index) suggest(name string, rules Rules) IndexSuggestions {
 		if p.Because == "" {
 			continue
 		}
-		if now := rules(name, ix.name, path); now.says() {
+		if now := rules(at.index, ix.name, at.rule, path); now.says() {
 			p.Configured = "rule " + now.Rule + " says " + now.Strategy
 		}
 		all.Paths = append(all.Paths, p)

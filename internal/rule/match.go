@@ -155,6 +155,11 @@ func (h *headerPattern) in(fields []wire.Field) bool {
 // conditional reports whether the rule takes only some of the requests to its indices.
 func (m *matcher) conditional() bool { return len(m.headers) > 0 || len(m.users) > 0 }
 
+// TakesRest reports whether the rule is for whatever other rules leave: it names no index, no client and no operation.
+func (r *Rule) TakesRest() bool {
+	return r.AnyIndex && !r.match.conditional() && r.match.kinds&writes == writes
+}
+
 // conditions reads match.headers and match.users.
 func (m *matcher) conditions(c *config.Match) {
 	for _, h := range c.Headers {

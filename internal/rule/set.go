@@ -68,16 +68,38 @@ func (s *Set) MatchRequest(a *Target) *Rule {
 // data stream's, first, then all others that it has.
 func (s *Set) MatchAny(names ...string) *Rule {
 	for _, r := range s.rules {
-		for i, name := range names {
-			if i > 0 && (r.AnyIndex || matchesAny(r.match.out, names[0])) {
-				break
-			}
-			if r.match.kinds&writes != 0 && r.match.index(name) {
-				return r
-			}
+		if r.takesSome(names) {
+			return r
 		}
 	}
 	return nil
+}
+
+// Takers are the rules that take writes to an index, up to the first one that takes all writes there. names are those of MatchAny.
+func (s *Set) Takers(names ...string) (list []*Rule) {
+	for _, r := range s.rules {
+		if !r.takesSome(names) {
+			continue
+		}
+		list = append(list, r)
+		if !r.match.conditional() && r.match.kinds&writes == writes {
+			break
+		}
+	}
+	return list
+}
+
+// takesSome reports whether the rule takes some writes to an index, of any client and with any headers.
+func (r *Rule) takesSome(names []string) bool {
+	for i, name := range names {
+		if i > 0 && (r.AnyIndex || matchesAny(r.match.out, names[0])) {
+			break
+		}
+		if r.match.kinds&writes != 0 && r.match.index(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Elsewhere reports whether a rule before by (or any, where by is nil) could take the request by another name of its index than the one

@@ -337,7 +337,7 @@ func (s *Service) reportCollision(c *change) {
 	if s.events.Collision == nil || !conflict {
 		return
 	}
-	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Merger: c.Rule.Merger, Setter: c.Rule,
+	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Rule: c.Rule.Name, Merger: c.Rule.Merger, Setter: c.Rule,
 		Outcome: c.Outcome.Kind.String(), Network: c.Caller.Client.Network}
 	switch {
 	case c.answer == nil, c.leavesDoubt():
