@@ -6,10 +6,12 @@ import (
 
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/tenantheader"
 	"optimist/internal/upstream"
 	"optimist/internal/write"
+	"optimist/rewrite/merge"
 )
 
 // writeEvents turn what happens to writes into metrics.
@@ -29,18 +31,29 @@ func (a *App) writeEvents() write.Events {
 			}
 		},
 		Collision: a.learner.Observe, Blind: a.learner.Blind,
-		Done: func(rule string, o *outcome.Outcome, _ int) {
+		Done: func(ru *rule.Rule, o *outcome.Outcome, _ int) {
 			a.metrics.Outcomes.Inc(o.Kind.String(), o.Reason)
 			a.metrics.Base(o.Base.String(), o.Ambiguous)
-			a.metrics.Retries.Add(int64(o.Attempts-1), rule)
+			a.metrics.Retries.Add(int64(o.Attempts-1), ru.Name)
 			if o.Untransformed {
-				a.metrics.Untransformed.Inc(rule)
+				a.metrics.Untransformed.Inc(ru.Name)
 			}
 			if o.Kind == outcome.Merged || o.Kind == outcome.Combined {
-				a.metrics.Merged(rule, len(o.Overwrote)+o.More)
+				a.metrics.Merged(ru.Name, undecided(ru, o))
 			}
 		},
 	}
+}
+
+// undecided is how many values of other clients a write has overwritten, though its rule doesn't say that the sent value counts there.
+func undecided(ru *rule.Rule, o *outcome.Outcome) int {
+	n := o.More
+	for _, path := range o.Overwrote {
+		if decides, strategy := ru.Merger.Ruled(path); decides == "" || strategy != merge.Sent {
+			n++
+		}
+	}
+	return n
 }
 
 // unguardable counts an index that can't be guarded or merged. If optimist may not ask about it, the log tells how to change that.

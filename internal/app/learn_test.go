@@ -172,3 +172,14 @@ func TestAnIndexIsSuggestedOnceWhateverItsRuleWasCalled(t *testing.T) {
 		w.suggests("/" + name + " sum")
 	}
 }
+
+// The alert for values that clients take from each other can be ended by the rule: sent says that this is meant.
+func TestOverwrittenValuesCountUntilTheRuleSaysSent(t *testing.T) {
+	for paths, want := range map[string]int{"{}": 2, "{/s: sent}": 1, "{/s: sent, /o: sent}": 0, "{/o/*: sent}": 1} {
+		w := newWorld(t, "rules: [{name: shop, match: {index: [shop]}, merge: {paths: "+paths+"}}]", Identity{})
+		w.fight("/shop/_doc/1", `{"s":"a","o":{"k":1}}`, `{"s":"b","o":{"k":2}}`, `{"s":"c","o":{"k":3}}`)
+		if n := w.counted("optimist_overwritten_paths_total"); n != want {
+			t.Errorf("%s: %d are counted, want %d", paths, n, want)
+		}
+	}
+}

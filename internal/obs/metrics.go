@@ -120,8 +120,8 @@ func (m *Metrics) counters() []counterSpec {
 		{&m.Retries, MetricRetries, "Attempts after the first, by rule.", by(LabelRule)},
 		{&m.Fetches, MetricFetches, "Documents fetched for a merge, by rule.", by(LabelRule)},
 		{&m.merges, MetricMerges, "Writes acknowledged after a merge with another client's change, by rule.", by(LabelRule)},
-		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, but for those that the rule sets itself, by rule.",
-			by(LabelRule)},
+		{&m.overwritten, MetricOverwritten, "Values of other clients that a merge overwrote, by rule. " +
+			"Those that the rule sets itself, or for which it says sent, don't count.", by(LabelRule)},
 		{&m.Keys, MetricKeys, "Requests with an Idempotency-Key, by result: first, repeated (the recorded answer), found (by its mark), " +
 			"under_way, reused (for another request), refused (the engine refuses the client's credentials), unknown, " +
 			"failed (no record could be made), unrecorded (carried out, and the answer couldn't be kept).",

@@ -13,6 +13,7 @@ import (
 	"optimist/internal/learn"
 	"optimist/internal/noop"
 	"optimist/internal/outcome"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/undeliverable"
 	"optimist/retry"
@@ -33,14 +34,14 @@ type primaries interface {
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
 type Events struct {
-	Conflict    hook.Func1[string]                        // a rule's guarded write was answered with a 409
-	Fetch       hook.Func1[string]                        // a document was fetched for a rule's merge
-	Batch       hook.Func1[int]                           // one write carried this number of changes
-	Done        hook.Func3[string, *outcome.Outcome, int] // a rule's write got an answer with this status; 0: it got an error
-	Unguardable hook.Func2[string, string]                // an index that can't be guarded or merged was found, with the reason
-	BaseChosen  hook.Func2[session.Kind, session.Reason]  // a session has chosen a base of this kind
-	Collision   hook.Func1[*learn.Conflict]               // a write met changes that its client hadn't seen; the client waits meanwhile
-	Blind       hook.Func2[string, session.Session]       // a session overwrote a document of this index, without having read it
+	Conflict    hook.Func1[string]                            // a rule's guarded write was answered with a 409
+	Fetch       hook.Func1[string]                            // a document was fetched for a rule's merge
+	Batch       hook.Func1[int]                               // one write carried this number of changes
+	Done        hook.Func3[*rule.Rule, *outcome.Outcome, int] // a rule's write got an answer with this status; 0: it got an error
+	Unguardable hook.Func2[string, string]                    // an index that can't be guarded or merged was found, with the reason
+	BaseChosen  hook.Func2[session.Kind, session.Reason]      // a session has chosen a base of this kind
+	Collision   hook.Func1[*learn.Conflict]                   // a write met changes that its client hadn't seen; the client waits meanwhile
+	Blind       hook.Func2[string, session.Session]           // a session overwrote a document of this index, without having read it
 	// Marked is called if marks have shown whether a write whose answer was lost was applied, with the rule's name and the result.
 	Marked hook.Func2[string, bool]
 	// StrategiesUnused is called if the engine has merged an _update under a rule with strategies, which the engine doesn't know.

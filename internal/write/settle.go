@@ -151,11 +151,11 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 		c.Base.EngineMerged(c.answer.Revision())
 	}
 	if err != nil {
-		s.events.Done.Call(c.Rule.Name, o, 0)
+		s.events.Done.Call(c.Rule, o, 0)
 		return nil, &outcome.Failure{Outcome: *o, Err: err}
 	}
 	c.answer.Add(outcomeName, o.Append)
-	s.events.Done.Call(c.Rule.Name, o, c.answer.Status)
+	s.events.Done.Call(c.Rule, o, c.answer.Status)
 	return c.answer, nil
 }
 
