@@ -390,7 +390,7 @@ func TestWhatBelongsIntoARuleIsANote(t *testing.T) {
 	var text strings.Builder
 	s.WriteYAML(&text)
 	for _, want := range []string{"# There is no rule to suggest.", "/a: two clients moved", "; rule shop says sum already\n",
-		"#   add to merge.paths of rule shop:  /b: sum\n", "#   /c: 3 values of others overwritten, by 3 clients; nothing is suggested"} {
+		"#   add to merge.paths of rule shop:  /b: sum\n", "#   /c: 3 clients met another client's value 3 times; nothing is suggested"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q isn't in it:\n%s", want, &text)
 		}

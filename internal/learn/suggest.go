@@ -95,10 +95,11 @@ func (s *stats) suggest(path string) PathSuggestion {
 		}
 	}
 	if s.overwritten > 0 {
-		p.Because = counted(s.overwritten, "value") + " of others overwritten, by " + counted(len(s.writers), "client")
+		p.Because = counted(len(s.writers), "client")
 		if len(s.writers) == maxNames {
 			p.Because += " or more"
 		}
+		p.Because += " met another client's value " + counted(s.overwritten, "time")
 	}
 	return p
 }
