@@ -128,15 +128,15 @@ func (w *Write) merger() intent.Merger {
 const smallMerge = 4 << 10
 
 // Transformer is the rule's transform, if it is applied to this write: a PUT or a POST of a document, a create, a PATCH, an _update of a
-// part that is made here. A delete has nothing to transform. If the document can't be read, or may not be changed, the outcome says that
-// it wasn't transformed.
+// part that is made here. A delete has nothing to transform. If the document can't be read, or may not be changed, or is in a data stream
+// that the rule doesn't name, the outcome says that it wasn't transformed.
 //
 // The client has seen the body that it sent, not the transform's result. So its next change counts from that body, and undoes nothing of
 // the transform. The answer has the numbers of the client's base. A write without a base has no such numbers: its answer has the
 // engine's, as if an ingest pipeline had changed the document.
 func (w *Write) Transformer() *edit.Transformer {
 	t := w.Rule.Transform
-	if t == nil || w.Untransformed {
+	if t == nil || w.Untransformed || w.InOthersStream() {
 		return nil
 	}
 	switch w.Op.Kind {

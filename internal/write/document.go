@@ -79,6 +79,20 @@ func (s *Service) create(ctx context.Context, c *change) error {
 	return s.pass(ctx, c, reason)
 }
 
+// createAnywhere makes a document whose id the engine makes. There is no base.
+func (s *Service) createAnywhere(ctx context.Context, c *change) error {
+	if !c.Rule.ChangesStreams() {
+		return s.pass(ctx, c, "")
+	}
+	if err := s.bases.Locate(ctx, &c.Search); err != nil {
+		return err
+	}
+	if c.InOthersStream() {
+		return s.pass(ctx, c, outcome.ReasonDataStream)
+	}
+	return s.pass(ctx, c, "")
+}
+
 // settleTransform finds out whether the rule's transform can be applied to a write: the body has to be JSON, and a document that the
 // transform reads has to be readable as it is stored. reads says that the transform needs the stored document.
 func (s *Service) settleTransform(ctx context.Context, c *change) (reads bool, err error) {

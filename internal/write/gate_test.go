@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/es"
@@ -221,5 +223,67 @@ func TestARequestWithoutPipelineIsMergedAsEver(t *testing.T) {
 		if !strings.HasPrefix(r.outcome, want) || strings.HasSuffix(r.outcome, "reason=pipeline") != (want == "guarded") {
 			t.Errorf("%s: %v", query, r)
 		}
+	}
+}
+
+// A rule that names no index leaves data streams alone: it adds neither values nor marks to what is stored there. It added both, also where the
+// outcome said data_stream.
+func TestADocumentForADataStreamThatNoRuleNamesIsStoredAsSent(t *testing.T) {
+	const mark, step = "write_id: _w", "transform: [{op: add, path: /t, value: 1}]"
+	for name, write := range map[string]func(g *gated) result{
+		"PUT":             func(g *gated) result { return g.client("c").save("1", `{"a":1}`) },
+		"create":          func(g *gated) result { return g.client("c").send("PUT", "/shop/_create/1", `{"a":1}`) },
+		"create, nobody":  func(g *gated) result { return g.nobody().send("PUT", "/shop/_create/1", `{"a":1}`) },
+		"without an id":   func(g *gated) result { return g.client("c").send("POST", "/shop/_doc", `{"a":1}`) },
+		"op_type, nobody": func(g *gated) result { return g.nobody().send("POST", "/shop/_doc/1?op_type=create", `{"a":1}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, does := range []string{mark, step, mark + ", " + step} {
+				for _, stream := range []bool{true, false} {
+					g := newGated(t, "rules: [{name: r, "+does+"}]\n")
+					if stream {
+						g.rest = `,"data_stream":"s"`
+					}
+					g.put("0", `{}`) // makes the index
+					r := write(g)
+					has(t, r, 201, "passed;")
+					asSent := stream || does == mark && name == "without an id"
+					if stored := g.stored(gjson.Get(r.body, "_id").Str); asSent != (stored == `{"a":1}`) {
+						t.Errorf("%s, in a data stream: %t; %s is stored", does, stream, stored)
+					}
+					if stream != strings.Contains(r.outcome, "reason=data_stream") ||
+						strings.Contains(r.outcome, ";untransformed") != (stream && does != mark) {
+						t.Errorf("%s, in a data stream: %t; %v", does, stream, r)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An index that backs a data stream may have a name of its own. By this name, clients also change parts of its documents.
+func TestAPartInADataStreamThatNoRuleNamesIsMadeWithoutTheRule(t *testing.T) {
+	const rules = "rules: [{name: r, write_id: _w, transform: [{op: add, path: /t, value: 1}]}]\n"
+	for name, change := range map[string]func(g *gated) result{
+		"_update":         func(g *gated) result { return g.nobody().send("POST", "/shop/_update/1", `{"doc":{"b":2}}`) },
+		"_update, upsert": func(g *gated) result { return g.nobody().send("POST", "/shop/_update/1", `{"doc":{},"upsert":{}}`) },
+		"_update, seen": func(g *gated) result {
+			c := g.client("c")
+			c.read("1")
+			return c.send("POST", "/shop/_update/1", `{"doc":{"b":2}}`)
+		},
+		"PATCH": func(g *gated) result {
+			return g.nobody().send("PATCH", "/shop/_doc/1", `{"b":2}`, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/merge-patch+json")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGated(t, rules)
+			g.rest = `,"data_stream":"s"`
+			g.put("1", `{"a":1}`)
+			r := change(g)
+			if stored := g.stored("1"); strings.Contains(stored, "_w") || strings.Contains(stored, `"t"`) || !strings.Contains(r.outcome, "untransformed") {
+				t.Errorf("%v; %s is stored", r, stored)
+			}
+		})
 	}
 }

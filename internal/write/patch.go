@@ -60,6 +60,9 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 	if s.barPatch(c) {
 		return nil
 	}
+	if c.InOthersStream() {
+		c.Outcome.Reason, c.Outcome.Untransformed = outcome.ReasonDataStream, c.Rule.Transform != nil
+	}
 	switch whole, err := s.bases.SeesWhole(ctx, &c.Search); {
 	case err != nil:
 		return delivery.CantAsk(err)

@@ -156,8 +156,13 @@ func (c *change) filtered(a *respond.Answer) *respond.Answer {
 	return a
 }
 
-// field is the field of the documents in which writes leave their marks, or "" where writes leave none.
-func (c *change) field() string { return c.Rule.WriteID }
+// field is the field of the document in which writes leave their marks, or "" where writes leave none.
+func (c *change) field() string {
+	if c.InOthersStream() {
+		return ""
+	}
+	return c.Rule.WriteID
+}
 
 // isCreate reports whether the client asks for a new document. If the document exists, the engine refuses the write.
 func (c *change) isCreate() bool {

@@ -80,7 +80,7 @@ func (s *Service) perform(ctx context.Context, c *change) error {
 	case c.isCreate():
 		return s.create(ctx, c)
 	case kind == api.IndexAuto:
-		return s.pass(ctx, c, "")
+		return s.createAnywhere(ctx, c)
 	}
 	return s.put(ctx, c)
 }
