@@ -358,7 +358,7 @@ func TestAPartOfADocumentThatCannotBeReadIsLeftToTheEngine(t *testing.T) {
 // streaming is a world in which the index shop backs the data stream "stream". The engine takes no PUT there that names no revision.
 func streaming(t *testing.T, rules string) *world {
 	t.Helper()
-	w := newWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
+	w := newSizedWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
 		switch guarded := r.URL.Query().Has("if_seq_no"); {
 		case r.Method == "GET" && r.URL.Path == "/shop":
 			out.Header().Set("Content-Type", "application/json")
@@ -371,7 +371,7 @@ func streaming(t *testing.T, rules string) *world {
 			return false
 		}
 		return true
-	}))
+	}), tinyBody)
 	w.ask(w.direct, "POST", "/shop/_bulk", lines(`{"index":{"_id":"1"}}`, `{"a":1}`))
 	return w
 }
@@ -388,6 +388,16 @@ func TestADataStreamIsWrittenUnderAGuardOnlyFromARead(t *testing.T) {
 		}
 		w.ask(w.proxied, "GET", doc1, "", "Optimist-Session", "s")
 		w.wants(w.ask(w.proxied, "PUT", doc1, `{"a":3}`, "Optimist-Session", "s"), 200, "guarded")
+	}
+}
+
+// A rule that names no index leaves data streams alone. Those that refuse items of bulks refused the events that all clients send by bulks.
+func TestItemsForADataStreamAreNotRefusedByARuleForAnyIndex(t *testing.T) {
+	for match, want := range map[string]string{"": "create 201 created", ", match: {index: [shop]}": "create 400 illegal_argument_exception"} {
+		w := streaming(t, "rules: [{name: r, bulk: refuse"+match+"}]")
+		large := `{"a":1` + strings.Repeat(" ", 300<<10) + `}` // more than is held of an item
+		a := w.ask(w.proxied, "POST", "/shop/_bulk", lines(`{"create":{}}`, `{"a":1}`, `{"create":{}}`, large))
+		w.bulked(a, want+", "+want, a.Outcome())
 	}
 }
 

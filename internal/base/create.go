@@ -12,7 +12,7 @@ import (
 // memory. In a data stream that no rule names, no base is looked for, and the reason says so.
 func (f *Finder) ChooseForCreate(ctx context.Context, w *Search) (reason string, err error) {
 	inSession := w.Rule.Session && !w.Anonymous
-	if inSession || w.Rule.ChangesStreams() || w.Stamp.Known() { // the stamp is of a document that was deleted since
+	if inSession || w.Rule.MayMeetStreams() || w.Stamp.Known() { // the stamp is of a document that was deleted since
 		if err := f.Locate(ctx, w); err != nil {
 			return "", err
 		}

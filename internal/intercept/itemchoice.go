@@ -96,7 +96,7 @@ func (b *items) chooseFor(it *item) {
 	case b.i.Rules.Effective(it.rule) != rule.Guard:
 		it.rule = nil
 	case it.rule.Bulk == rule.BulkRefuse:
-		it.err = refusedBy(it.rule)
+		it.err = b.refuse(it)
 	case it.rule.Bulk == rule.BulkPass:
 		it.skip()
 		it.rule, it.course = nil, byRule
@@ -121,6 +121,22 @@ func (it *item) skip() {
 	if it.rule.Transform != nil && it.Kind != api.Delete {
 		it.skipped = it.rule
 	}
+}
+
+// refuse is what an item gets whose rule refuses items of bulks. If the item goes to a data stream that the rule doesn't name, the rule
+// leaves it alone.
+func (b *items) refuse(it *item) error {
+	if it.rule.AnyIndex {
+		ix, err := b.indexOf(it.named)
+		if err != nil {
+			return err
+		}
+		if ix.DataStream != "" {
+			it.rule = nil
+			return nil
+		}
+	}
+	return refusedBy(it.rule)
 }
 
 // refusedBy is what an item gets whose rule refuses items of bulks.

@@ -327,7 +327,7 @@ func (s *stream) large() error {
 	switch {
 	case x.err != nil || s.i.Rules.Effective(x.rule) != rule.Guard:
 	case x.rule.Bulk == rule.BulkRefuse:
-		x.err = refusedBy(x.rule)
+		x.err = b.refuse(x)
 	case x.rule.Locks != nil:
 		x.err = unguardable(x.rule, outcome.ReasonTooLarge)
 	default:

@@ -155,9 +155,11 @@ func (h *headerPattern) in(fields []wire.Field) bool {
 // conditional reports whether the rule takes only some of the requests to its indices.
 func (m *matcher) conditional() bool { return len(m.headers) > 0 || len(m.users) > 0 }
 
-// ChangesStreams reports whether the rule names no index, and would change documents by itself. Before it changes one, somebody has to find
+// MayMeetStreams reports whether the rule names no index, and does more to writes than to guard them. Before it does, somebody has to find
 // out whether the document goes to a data stream, which the rule leaves alone.
-func (r *Rule) ChangesStreams() bool { return r.AnyIndex && (r.Transform != nil || r.WriteID != "") }
+func (r *Rule) MayMeetStreams() bool {
+	return r.AnyIndex && (r.Transform != nil || r.WriteID != "" || r.DeadLetters)
+}
 
 // TakesRest reports whether the rule is for whatever other rules leave: it names no index, no client and no operation.
 func (r *Rule) TakesRest() bool {

@@ -81,7 +81,7 @@ func (s *Service) create(ctx context.Context, c *change) error {
 
 // createAnywhere makes a document whose id the engine makes. There is no base.
 func (s *Service) createAnywhere(ctx context.Context, c *change) error {
-	if !c.Rule.ChangesStreams() {
+	if !c.Rule.MayMeetStreams() {
 		return s.pass(ctx, c, "")
 	}
 	if err := s.bases.Locate(ctx, &c.Search); err != nil {

@@ -265,3 +265,26 @@ func TestADryRunKeepsNothing(t *testing.T) {
 		t.Errorf("%+v, %v, kept %d", account, err, len(shelf.kept))
 	}
 }
+
+// A rule that names no index leaves data streams alone: their clients get the engine's errors.
+func TestAWriteToADataStreamThatNoRuleNamesIsNotKept(t *testing.T) {
+	for match, kept := range map[string]int{"": 0, ", match: {index: [shop]}": 3} {
+		w, shelf := letterWorld(t, "rules: [{name: r, on_exhausted: dead_letter"+match+"}]\n")
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "GET" {
+				return answering(200, `{"shop":{"settings":{"index":{"uuid":"u"}},"data_stream":"s"}}`), nil
+			}
+			return answering(400, `{"error":{"type":"mapper_parsing_exception"},"status":400}`), nil
+		}
+		status := 400
+		if kept > 0 {
+			status = 202
+		}
+		has(t, w.client("c").send("PUT", "/shop/_create/1", `{"a":1}`), status, "")
+		has(t, w.client("c").send("POST", "/shop/_doc", `{"a":1}`), status, "")
+		has(t, w.nobody().send("PUT", "/shop/_create/1", `{"a":1}`), status, "")
+		if len(shelf.kept) != kept {
+			t.Errorf("%q: kept %+v", match, shelf.kept)
+		}
+	}
+}

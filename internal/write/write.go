@@ -97,7 +97,7 @@ func (s *Service) end(c *change, err error) (*respond.Answer, error) {
 	if c.lead.parked {
 		return nil, base.ErrParked
 	}
-	if s.letters != nil && c.Rule.DeadLetters {
+	if s.letters != nil && c.Rule.DeadLetters && !c.InOthersStream() {
 		err = s.keep(c.ctx, c, err)
 	}
 	return s.finish(c, err)
