@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -57,6 +58,48 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 			if !strings.Contains(a.Outcome(), "base=lost;reason=index") {
 				t.Errorf("%d [%s]: the base of another index", a.Status, a.Outcome())
 			}
+		})
+	}
+}
+
+// TestAMultiGetIsOfItsOwnTimeInEachIndex: a multi-get shows that one of its indices is another one. While its answer is under way, a client
+// makes another of its indices anew: what it shows of that is no base.
+func TestAMultiGetIsOfItsOwnTimeInEachIndex(t *testing.T) {
+	for name, renew := range map[string]func(w *world){
+		"a missing index": func(*world) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const late = "/late/_doc/1"
+			engine, arrived, release := enginetest.Serve(t), make(chan struct{}), make(chan struct{})
+			between := enginetest.Between(t, engine, func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/_mget" {
+					return false
+				}
+				body, _ := io.ReadAll(r.Body)
+				a := enginetest.Ask(t, r.Method, engine+"/_mget", string(body))
+				close(arrived)
+				<-release
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, a.Body)
+				return true
+			})
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop, late]}, base: {reads: [get, mget], lost: reject}}\n", Identity{}, between)
+			w.put(late, `{"v":"old"}`)
+			w.put(doc1, `{"n":1}`)
+			w.read(other, doc1)
+			w.wants(w.save(other, `{"n":2}`), 200, "guarded;attempts=1;base=session")
+			w.ask(w.direct, "DELETE", "/shop", "")
+			renew(w)
+			var all sync.WaitGroup
+			all.Go(func() {
+				w.ask(w.proxied, "POST", "/_mget", `{"docs":[{"_index":"shop","_id":"1"},{"_index":"late","_id":"1"}]}`, "Optimist-Session", me)
+			})
+			<-arrived
+			w.ask(w.proxied, "DELETE", "/late", "")
+			w.put(late, `{"v":"new"}`) // under the same numbers
+			close(release)
+			all.Wait()
+			w.wants(w.ask(w.proxied, "PUT", late, `{"v":"mine"}`, "Optimist-Session", me), 409, "refused;attempts=0;base=lost;reason=index")
 		})
 	}
 }

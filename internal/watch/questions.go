@@ -5,12 +5,24 @@ import (
 	"strings"
 
 	"optimist/internal/api"
+	"optimist/internal/session"
 )
 
 // questions are those of one read to the engine.
 type questions struct {
 	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
 	unanswered bool            // the engine couldn't be asked something
+	// epochs are of the indices (by name) that the read has shown to be others than before: it is of the time after that. Of all other
+	// indices it is of the time before it was sent.
+	epochs map[string]session.Epoch
+}
+
+// isOfNow notes what the read shows of the index as of that epoch.
+func (q *questions) isOfNow(index string, now session.Epoch) {
+	if q.epochs == nil {
+		q.epochs = make(map[string]session.Epoch)
+	}
+	q.epochs[index] = now
 }
 
 // settle has the engine asked what the index is, if that is suspected to be another one than before, or if nobody knows yet to which

@@ -6,6 +6,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/doc"
+	"optimist/internal/session"
 )
 
 // rememberCopy remembers the document of an answer that was copied.
@@ -42,11 +43,11 @@ func (rd *Reading) remember(d *Document) {
 	rd.compare(d, &ref)
 	switch {
 	case d.absent:
-		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epoch, rd.ticket)
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epochOf(ref.Index), rd.ticket)
 	case d.whole && d.Numbered && rd.ticket == 0:
-		d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epoch) || d.stale
+		d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epochOf(ref.Index)) || d.stale
 	case d.whole && d.Numbered:
-		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epoch, rd.ticket)
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epochOf(ref.Index), rd.ticket)
 	default:
 		rd.show(d)
 	}
@@ -64,12 +65,20 @@ func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
 	switch missing := d.absent && d.noIndex; {
 	case missing && rd.ticket != 0:
 		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
-		rd.epoch = rd.w.Sessions.Epoch() // the read itself is of the time after that
+		rd.questions.isOfNow(d.Ref.Index, rd.w.Sessions.Epoch())
 	case missing:
 	case d.absent, d.whole && d.Numbered:
 		return rd.settle(d)
 	}
 	return false
+}
+
+// epochOf is the epoch of which the read shows the index.
+func (rd *Reading) epochOf(index string) session.Epoch {
+	if at, later := rd.questions.epochs[index]; later {
+		return at
+	}
+	return rd.epoch
 }
 
 // home is the document as what is read of it is remembered. If the engine hasn't said what its index is, that counts for its own routing

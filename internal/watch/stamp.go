@@ -26,7 +26,7 @@ func (rd *Reading) stamp(d *Document) {
 		rd.stamps.skip(outcome.ReasonMetadata)
 	case int64(len(d.Source)) > rd.w.MaxBody-maxStamp: // it couldn't be taken out of a write of it
 		rd.stamps.skip(outcome.ReasonTooLarge)
-	case rd.w.Sessions.Dropped(rd.client.Session.Credentials(), d.Ref.Index, rd.epoch):
+	case rd.w.Sessions.Dropped(rd.client.Session.Credentials(), d.Ref.Index, rd.epochOf(d.Ref.Index)):
 		// the numbers are of an earlier incarnation of the index
 		rd.stamps.skip(session.ReasonIndex.String())
 	case !rd.put(d, &ix):
@@ -46,7 +46,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 		st.Copy = stamp.IDOf(rand.Uint64()) //nolint:gosec // it has to differ from others, not to be hard to guess
 		if d.stale && d.stamper.FromStamp { // only a write from this copy has it as its base
 			c := session.Copy{Numbers: d.Numbers, Token: uint64(st.Copy), Served: true}
-			rd.w.Sessions.Read(rd.client.Session.Holding(c), ref, d.Revision, rd.epoch)
+			rd.w.Sessions.Read(rd.client.Session.Holding(c), ref, d.Revision, rd.epochOf(ref.Index))
 		}
 	}
 	// Twice: in its edit, and in the answer that is put together.
