@@ -58,6 +58,9 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 			if !strings.Contains(a.Outcome(), "base=lost;reason=index") {
 				t.Errorf("%d [%s]: the base of another index", a.Status, a.Outcome())
 			}
+			if name == "a read of an older revision" { // which is one of the new index
+				w.wants(w.save(other, `{"n":5}`), 200, "guarded;attempts=1;base=session")
+			}
 		})
 	}
 }
@@ -66,7 +69,8 @@ func TestAnIndexMadeAnewAroundOptimistIsForgotten(t *testing.T) {
 // makes another of its indices anew: what it shows of that is no base.
 func TestAMultiGetIsOfItsOwnTimeInEachIndex(t *testing.T) {
 	for name, renew := range map[string]func(w *world){
-		"a missing index": func(*world) {},
+		"a missing index":   func(*world) {},
+		"an older revision": func(w *world) { w.put(doc1, `{"n":0}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const late = "/late/_doc/1"
@@ -128,5 +132,98 @@ func TestAStaleReadForgetsNothing(t *testing.T) {
 			}
 			w.wants(w.save(me, `{"n":3}`), 200, "guarded;attempts=1;base=view")
 		})
+	}
+}
+
+// TestAReadOfANodeThatIsCutOffForgetsNothing: a node that is cut off answers from a copy of the shard that the others have given up. That
+// shows an older revision than was acknowledged, under the same primary term. The index is the same, so other clients' bases are.
+func TestAReadOfANodeThatIsCutOffForgetsNothing(t *testing.T) {
+	const doc2 = "/shop/_doc/2"
+	for name, c := range map[string]struct {
+		session string // of the client that gets the old copy
+		asked   bool   // the engine answers what the index is
+	}{
+		"another client's":                  {other, true},
+		"another client's, and nobody says": {other, false},
+		"of no name":                        {"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stale atomic.Pointer[string]
+			engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+				switch body := stale.Load(); {
+				case body == nil:
+					return false
+				case r.Method == http.MethodGet && r.URL.Path == doc2:
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, *body)
+					return true
+				case r.Method == http.MethodGet && r.URL.Path == "/shop" && !c.asked:
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return true
+				}
+				return false
+			})
+			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n", Identity{Infer: true}, engine)
+			w.put(doc1, `{"n":1}`)
+			w.put(doc2, `{"n":1}`)
+			old := w.read(me, doc2).Body
+			w.wants(w.ask(w.proxied, "PUT", doc2, `{"n":2}`, "Optimist-Session", me), 200, "guarded;attempts=1;base=session")
+			w.read(me, doc1)
+			w.put(doc1, `{"n":11}`)
+			stale.Store(&old)
+			var session []string
+			if c.session != "" {
+				session = []string{"Optimist-Session", c.session}
+			}
+			if a := w.ask(w.proxied, "GET", doc2, "", session...); a.Body != old {
+				t.Fatalf("read %s", a.Body)
+			}
+			stale.Store(nil) // the node has noticed
+			w.wants(w.save(me, `{"n":2}`), 200, "merged;attempts=2;base=session")
+			w.wants(w.ask(w.proxied, "PUT", doc2, `{"n":2}`, session...), 200, "merged;attempts=2;base=session")
+			for target, n := range map[string]string{doc1: `{"n":12}`, doc2: `{"n":3}`} {
+				if a := w.ask(w.direct, "GET", strings.Replace(target, "_doc", "_source", 1), ""); a.Body != n {
+					t.Errorf("%s: %s, want %s", target, a.Body, n)
+				}
+			}
+		})
+	}
+}
+
+// TestAMultiGetAsksOnceWhatAnIndexIs: while the engine doesn't answer, each question takes a second.
+func TestAMultiGetAsksOnceWhatAnIndexIs(t *testing.T) {
+	var stale atomic.Pointer[string]
+	var asked atomic.Int64
+	engine := enginetest.Between(t, enginetest.Serve(t), func(w http.ResponseWriter, r *http.Request) bool {
+		body := stale.Load()
+		switch {
+		case body == nil:
+			return false
+		case r.URL.Path == "/shop/_mget":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, *body)
+			return true
+		case r.Method == http.MethodGet && r.URL.Path == "/shop":
+			asked.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	})
+	w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, base: {reads: [get, mget]}}\n", Identity{}, engine)
+	read := func() answer {
+		return w.ask(w.proxied, "POST", "/shop/_mget", `{"ids":["1","2","3"]}`, "Optimist-Session", me)
+	}
+	docs := []string{doc1, "/shop/_doc/2", "/shop/_doc/3"}
+	for _, target := range docs {
+		w.put(target, `{"n":1}`)
+	}
+	old := read().Body
+	for _, target := range docs {
+		w.wants(w.ask(w.proxied, "PUT", target, `{"n":2}`, "Optimist-Session", me), 200, "guarded;attempts=1;base=session")
+	}
+	stale.Store(&old)
+	if a := read(); a.Body != old || asked.Load() != 1 {
+		t.Errorf("asked %d times, for %s", asked.Load(), a.Body)
 	}
 }

@@ -309,3 +309,50 @@ func TestAQuestionEndsWithThePatienceOfItsWrite(t *testing.T) {
 		})
 	}
 }
+
+// moody is an engine that says something else of an index when it is asked again.
+type moody struct {
+	Engine
+	ix  es.Index
+	err error
+}
+
+func (e *moody) ResolveIndex(context.Context, es.Caller, string) (es.Index, error) {
+	return e.ix, e.err
+}
+
+func TestAnIndexIsTheSameUnlessTheEngineSaysSomethingElse(t *testing.T) {
+	shop := es.Index{Name: "shop", UUID: "u"}
+	for name, then := range map[string]struct {
+		ix   es.Index
+		err  error
+		same bool
+	}{
+		"the same":                  {shop, nil, true},
+		"another one":               {es.Index{Name: "shop", UUID: "v"}, nil, false},
+		"an alias of another one":   {es.Index{Name: "shop-2", UUID: "v"}, nil, false},
+		"none":                      {es.Index{}, es.ErrNoIndex, false},
+		"no answer":                 {es.Index{}, context.DeadlineExceeded, true},
+		"no master":                 {es.Index{}, &es.StatusError{Status: 503}, true},
+		"a page":                    {es.Index{}, &es.StatusError{Status: 404}, true},
+		"the client mustn't ask it": {es.Index{}, &es.StatusError{Status: 403}, true},
+	} {
+		for _, learnt := range []string{"shop", "an alias"} { // the name by which the index was asked about before
+			for _, forgotten := range []bool{false, true} {
+				e := &moody{ix: shop}
+				c := New(Options{Engine: e})
+				if c.IsSame(t.Context(), asker("anna"), "shop") {
+					t.Error("nobody knows what it was")
+				}
+				_, _ = c.Resolve(t.Context(), asker("anna"), learnt, 0)
+				if forgotten {
+					c.Forget(asker("anna").Credentials)
+				}
+				e.ix, e.err = then.ix, then.err
+				if c.IsSame(t.Context(), asker("anna"), "shop") != then.same {
+					t.Errorf("%s, learnt by %s, forgotten %t: not %t", name, learnt, forgotten, then.same)
+				}
+			}
+		}
+	}
+}

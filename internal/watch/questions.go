@@ -12,6 +12,7 @@ import (
 type questions struct {
 	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
 	unanswered bool            // the engine couldn't be asked something
+	same       map[string]bool // by index: whether it is the one that it was, although the read shows something else
 	// epochs are of the indices (by name) that the read has shown to be others than before: it is of the time after that. Of all other
 	// indices it is of the time before it was sent.
 	epochs map[string]session.Epoch

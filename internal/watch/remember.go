@@ -41,16 +41,27 @@ func (rd *Reading) remember(d *Document) {
 	}
 	ref := rd.home(d)
 	rd.compare(d, &ref)
+	older := rd.isOlder(d, ref)
+	stale := older && rd.isSame(ref.Index) // which may take long
+	if older && rd.clientLeft() {
+		return
+	}
 	switch {
 	case d.absent:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epochOf(ref.Index), rd.ticket)
-	case d.whole && d.Numbered && rd.ticket == 0:
+	case d.whole && d.Numbered && (rd.ticket == 0 || stale):
 		d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epochOf(ref.Index)) || d.stale
 	case d.whole && d.Numbered:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epochOf(ref.Index), rd.ticket)
 	default:
 		rd.show(d)
 	}
+}
+
+// isOlder reports whether the read shows an older revision than a write had left that was acknowledged before. Then the index is another
+// one, or the read is stale.
+func (rd *Reading) isOlder(d *Document, ref doc.Ref) bool {
+	return d.whole && d.Numbered && rd.ticket != 0 && rd.w.Sessions.KnewNewer(rd.client.Session, ref, d.Numbers, rd.ticket)
 }
 
 // lookAtName notes which index the read shows the name to stand for.
@@ -71,6 +82,25 @@ func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
 		return rd.settle(d)
 	}
 	return false
+}
+
+// isSame has the engine asked, once for a read, whether the index is still the one that it was, although the read shows something else. A
+// node that is cut off from the others answers reads by what it knew before. If the index is another one, the read counts as one of that.
+func (rd *Reading) isSame(index string) bool {
+	q := &rd.questions
+	same, asked := q.same[index]
+	if asked || !rd.w.Catalog.Knows(rd.r.Client().Realm, index) {
+		return same
+	}
+	rd.r.FreeUpstream()
+	if same = rd.w.Catalog.IsSame(rd.r.Context(), rd.r.Asker(), index); !same {
+		q.isOfNow(index, rd.w.Sessions.Epoch())
+	}
+	if q.same == nil {
+		q.same = make(map[string]bool)
+	}
+	q.same[index] = same
+	return same
 }
 
 // epochOf is the epoch of which the read shows the index.
