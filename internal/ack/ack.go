@@ -55,9 +55,9 @@ func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 	return a
 }
 
-// Is reports whether a success is the engine's acknowledgement of the write r, and not the answer of something between that has sent
-// nothing on: a page that asks for a login, say. What the client wants to see of the answer may hide what shows that: then a JSON object,
-// or any answer in another format, is taken for one.
+// Is reports whether a success is the engine's acknowledgement of the write r. It may be the answer of something between that has sent
+// nothing on: a page that asks for a login, say. It may be the answer to a read, which has no result. What the client wants to see of the
+// answer may hide what shows that: then a JSON object, or any answer in another format, is taken for an acknowledgement.
 func Is(res *upstream.Response, r *upstream.Request) bool {
 	_, query, _ := bytes.Cut(r.Target, []byte("?"))
 	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONMedia(r.Fields) {
@@ -67,7 +67,8 @@ func Is(res *upstream.Response, r *upstream.Request) bool {
 	if _, given := uri.Param(query, "filter_path"); given {
 		return jsontext.LooksLikeObject(body)
 	}
-	return len(es.ParseItem(body).Index) > 0
+	it := es.ParseItem(body)
+	return len(it.Index) > 0 && len(it.Result) > 0
 }
 
 // Shown is the document that the answer to an _update shows, which asked for all of it; nil if it isn't there.

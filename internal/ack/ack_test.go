@@ -90,6 +90,7 @@ func TestASuccessIsAnAcknowledgementIfTheEngineSaysWhatItWrote(t *testing.T) {
 		"a page":                            {"", page, nil, false},
 		"nothing":                           {"", "", nil, false},
 		"an object of somebody else":        {"", `{"ok":true}`, nil, false},
+		"the answer to a read":              {"", `{"_index":"shop","_id":"1","_version":3,"_seq_no":2,"found":true,"_source":{}}`, nil, false},
 		"filtered":                          {"?filter_path=_seq_no", `{}`, nil, true},
 		"a page in place of a filtered one": {"?refresh&filter_path=result", page, nil, false},
 		"in the client's format":            {"?format=yaml", "---\n_id: 1\n", nil, true},

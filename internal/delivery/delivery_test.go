@@ -29,7 +29,7 @@ func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response,
 	if e.sent > len(e.statuses) {
 		return nil, e.err
 	}
-	res := &upstream.Response{Payload: []byte(cmp.Or(e.payload, `{"_index":"shop","_id":"1"}`))}
+	res := &upstream.Response{Payload: []byte(cmp.Or(e.payload, `{"_index":"shop","_id":"1","result":"updated"}`))}
 	res.Status = e.statuses[e.sent-1]
 	return res, nil
 }
