@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -136,16 +137,23 @@ func TestAStaleReadForgetsNothing(t *testing.T) {
 }
 
 // TestAReadOfANodeThatIsCutOffForgetsNothing: a node that is cut off answers from a copy of the shard that the others have given up. That
-// shows an older revision than was acknowledged, under the same primary term. The index is the same, so other clients' bases are.
+// shows an older revision than was acknowledged, under the same primary term. Or the node doesn't know an index that is newer. The index is
+// the same, so other clients' bases are.
 func TestAReadOfANodeThatIsCutOffForgetsNothing(t *testing.T) {
 	const doc2 = "/shop/_doc/2"
+	const missing = `{"error":{"root_cause":[{"type":"index_not_found_exception","reason":"no such index [shop]","index":"shop"}],` +
+		`"type":"index_not_found_exception","reason":"no such index [shop]","index":"shop"},"status":404}`
 	for name, c := range map[string]struct {
-		session string // of the client that gets the old copy
-		asked   bool   // the engine answers what the index is
+		session  string // of the client that the node answers
+		answer   string // "": the document as it was first
+		unasked  bool   // nobody says what the index is
+		attempts string // of the client's own write
 	}{
-		"another client's":                  {other, true},
-		"another client's, and nobody says": {other, false},
-		"of no name":                        {"", true},
+		"an old revision":                      {other, "", false, "merged;attempts=2;base=session"},
+		"an old revision, and nobody is asked": {other, "", true, "merged;attempts=2;base=session"},
+		"an old revision, without a session":   {"", "", false, "merged;attempts=2;base=session"},
+		"no index":                             {other, missing, false, "merged;attempts=2;base=absent"},
+		"no index, and nobody is asked":        {other, missing, true, "merged;attempts=2;base=absent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stale atomic.Pointer[string]
@@ -155,9 +163,12 @@ func TestAReadOfANodeThatIsCutOffForgetsNothing(t *testing.T) {
 					return false
 				case r.Method == http.MethodGet && r.URL.Path == doc2:
 					w.Header().Set("Content-Type", "application/json")
+					if c.answer != "" {
+						w.WriteHeader(http.StatusNotFound)
+					}
 					_, _ = io.WriteString(w, *body)
 					return true
-				case r.Method == http.MethodGet && r.URL.Path == "/shop" && !c.asked:
+				case r.Method == http.MethodGet && r.URL.Path == "/shop" && c.unasked:
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return true
 				}
@@ -166,7 +177,7 @@ func TestAReadOfANodeThatIsCutOffForgetsNothing(t *testing.T) {
 			w := newWorldOn(t, "rules:\n- {name: r, match: {index: [shop]}, merge: {paths: {/n: sum}}}\n", Identity{Infer: true}, engine)
 			w.put(doc1, `{"n":1}`)
 			w.put(doc2, `{"n":1}`)
-			old := w.read(me, doc2).Body
+			old := cmp.Or(c.answer, w.read(me, doc2).Body)
 			w.wants(w.ask(w.proxied, "PUT", doc2, `{"n":2}`, "Optimist-Session", me), 200, "guarded;attempts=1;base=session")
 			w.read(me, doc1)
 			w.put(doc1, `{"n":11}`)
@@ -180,8 +191,12 @@ func TestAReadOfANodeThatIsCutOffForgetsNothing(t *testing.T) {
 			}
 			stale.Store(nil) // the node has noticed
 			w.wants(w.save(me, `{"n":2}`), 200, "merged;attempts=2;base=session")
-			w.wants(w.ask(w.proxied, "PUT", doc2, `{"n":2}`, session...), 200, "merged;attempts=2;base=session")
-			for target, n := range map[string]string{doc1: `{"n":12}`, doc2: `{"n":3}`} {
+			w.wants(w.ask(w.proxied, "PUT", doc2, `{"n":2}`, session...), 200, c.attempts)
+			want := map[string]string{doc1: `{"n":12}`, doc2: `{"n":3}`}
+			if c.answer != "" {
+				want[doc2] = `{"n":4}` // the client has counted from nothing
+			}
+			for target, n := range want {
 				if a := w.ask(w.direct, "GET", strings.Replace(target, "_doc", "_source", 1), ""); a.Body != n {
 					t.Errorf("%s: %s, want %s", target, a.Body, n)
 				}

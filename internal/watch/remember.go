@@ -75,8 +75,11 @@ func (rd *Reading) lookAtName(d *Document) {
 func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
 	switch missing := d.absent && d.noIndex; {
 	case missing && rd.ticket != 0:
-		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
-		rd.questions.isOfNow(d.Ref.Index, rd.w.Sessions.Epoch())
+		if !rd.isSame(d.Ref.Index) {
+			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
+			rd.questions.isOfNow(d.Ref.Index, rd.w.Sessions.Epoch())
+		}
+		return true
 	case missing:
 	case d.absent, d.whole && d.Numbered:
 		return rd.settle(d)
