@@ -3,6 +3,7 @@ package es
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -51,13 +52,33 @@ func (a *Answer) IsNoIndex() bool {
 
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
 // library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The
-// errors are those of the upstream.
+// errors are those of the upstream. If a write of a document gets a success that isn't the engine's acknowledgement, its answer is lost.
 func Ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, error) {
+	a, err := ask(ctx, up, req, way)
+	if err == nil && a.Status/100 == 2 && writesDocument(req) && len(ParseItem(a.Body).Result) == 0 {
+		return Answer{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: errNoAcknowledgement}
+	}
+	return a, err
+}
+
+// ask is Ask for a question, whatever it is asked by.
+func ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, error) {
 	t := transport{up: up, way: way}
 	if _, err := req.Do(ctx, &t); err != nil {
 		return Answer{}, err
 	}
 	return t.answer, nil
+}
+
+// errNoAcknowledgement reports a success without a result: something between optimist and the engine may have made it up.
+var errNoAcknowledgement = errors.New("the answer to the write is a success, and isn't the engine's acknowledgement")
+
+func writesDocument(req esapi.Request) bool {
+	switch req.(type) {
+	case esapi.IndexRequest, esapi.CreateRequest, esapi.UpdateRequest, esapi.DeleteRequest:
+		return true
+	}
+	return false
 }
 
 // Challenge is a copy of the fields by which an answer of 401 says how a client can say who it is: many clients send no credentials

@@ -178,7 +178,7 @@ func (c *Client) do(ctx context.Context, caller Caller, req esapi.Request) (Answ
 
 // doAt is do at the node, if it is alive; any node's if none is named.
 func (c *Client) doAt(ctx context.Context, caller Caller, node string, req esapi.Request) (Answer, error) {
-	return Ask(ctx, c.Upstream, req, Way{Caller: caller, Node: node, Timeout: patience})
+	return ask(ctx, c.Upstream, req, Way{Caller: caller, Node: node, Timeout: patience})
 }
 
 // IsAnswer reports whether an error of this package is the engine's answer to the question, rather than that it couldn't be asked

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,42 @@ func TestARecordOutlivesALostAnswer(t *testing.T) {
 		}
 		if !hit {
 			break
+		}
+	}
+}
+
+// Something between optimist and the engine may answer a write with a success, and send nothing on, or hide the engine's answer. Without a
+// record, a repeat would be carried out.
+func TestASuccessThatIsNotTheEnginesMakesNoRecord(t *testing.T) {
+	for _, page := range []string{"", "<html>please log in</html>", `{"acknowledged":true}`} {
+		for _, applied := range []bool{true, false} {
+			now, e, hit := time.Now(), enginetest.New(), false
+			first := func(r *upstream.Request) bool {
+				is := !hit && r.Method == http.MethodPut && strings.Contains(string(r.Target), "_doc")
+				hit = hit || is
+				return is
+			}
+			if applied {
+				e.After = func(r *upstream.Request, res *upstream.Response) error {
+					if first(r) {
+						*res = *enginetest.Response(http.StatusOK, page)
+					}
+					return nil
+				}
+			} else {
+				e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+					if first(r) {
+						return enginetest.Response(http.StatusOK, page), nil
+					}
+					return nil, nil
+				}
+			}
+			if c, _, pending, err := newStore(e, &now).Begin(t.Context(), key("k", "r")); c == nil || pending || err != nil || !hit {
+				t.Fatal(page, applied, c, pending, err, hit)
+			}
+			if c, _, pending, err := newStore(e, &now).Begin(t.Context(), key("k", "r")); c == nil || !pending || err != nil {
+				t.Errorf("%q, applied %t: a repeat is carried out: %v %v", page, applied, pending, err)
+			}
 		}
 	}
 }
