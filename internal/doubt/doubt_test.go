@@ -35,27 +35,18 @@ func TestTheNextRevisionShowsWhoseWriteItIs(t *testing.T) {
 	}
 }
 
-func TestConflictsPendUntilTheyAreDispelled(t *testing.T) {
+func TestAConflictIsOpenUntilItIsDispelled(t *testing.T) {
 	var d Record
 	d.Send(revision(7, 3, `{}`), []byte(`{"n":1}`))
 	if d.Open() {
 		t.Error("in doubt before any answer")
 	}
 	d.Conflicted("", "2")
-	if !d.Open() || d.IsPending() {
+	if c := d.Conflict(); !d.Open() || c.Shard != "2" || c.Guard.SeqNo != 7 || c.Sent.After(c.Answered) {
 		t.Errorf("after a conflict: %+v", d)
 	}
-	if c := d.Merged(); c.Shard != "2" || c.Guard.SeqNo != 7 || !d.IsPending() || !d.Open() || !d.Last.Answered.IsZero() {
-		t.Errorf("merged: %+v of %+v", c, d)
-	}
-	d.Send(revision(9, 5, `{}`), []byte(`{"n":2}`))
-	d.Conflicted("", "3")
-	if c := d.Merged(); c.Shard != "3" || c.Guard.SeqNo != 7 {
-		t.Errorf("the oldest guard stays, and the newest answer counts: %+v", c)
-	}
-	heir := d.Inherited()
-	if d.Dispel(); d.Open() || !heir.IsPending() || heir.Guard.Known() {
-		t.Errorf("dispelled: %+v, inherited: %+v", d, heir)
+	if d.Dispel(); d.Open() || !d.StillAt(revision(7, 3, `{}`)) {
+		t.Errorf("dispelled: %+v", d)
 	}
 }
 

@@ -178,7 +178,7 @@ func (a *attempt) do(ctx context.Context) {
 	case a.parked:
 		return
 	case err != nil && !a.moved: // if the name was moved, the tries were refused in another index
-		a.settleDoubt(ctx)
+		a.judgeConflicts(ctx)
 	}
 	for _, c := range a.open {
 		c.answer, c.err = a.lastAnswer(c, err)
@@ -287,11 +287,7 @@ func (a *attempt) send(ctx context.Context, body []byte) (*upstream.Response, er
 		a.parked = true
 		return nil, base.ErrParked
 	}
-	res, err := a.s.carrier.carry(ctx, &a.load)
-	if first.req.Journal != nil {
-		a.tellJournal(ctx, res, err)
-	}
-	return res, err
+	return a.s.carrier.carry(ctx, &a.load)
 }
 
 // mayPark reports whether nobody has to wait for the answer to the try that is about to be sent.
@@ -314,10 +310,17 @@ func (a *attempt) kind(c *change) outcome.Kind {
 // handleAnswer deals with the result of a try.
 func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err error) error {
 	first := a.open[0]
+	conflict := err == nil && first.isConflict(res)
+	if conflict {
+		a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
+	}
+	if first.req.Journal != nil {
+		a.tellJournal(ctx, res, err)
+	}
 	switch {
 	case err != nil:
 		return a.handleNoAnswer(ctx, err)
-	case res.Status == 409, res.Status == 200 && first.onlyCreates() && !ack.IsDropped(res):
+	case conflict:
 		return a.handleConflict(ctx, res)
 	case res.Status == 200 || res.Status == 201:
 		a.handleSuccess(ctx, res)
@@ -339,6 +342,11 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	}
 	a.handleError(res)
 	return nil
+}
+
+// isConflict reports whether the answer to a try says that somebody else has written: a 409, or the noop of an _update that only creates.
+func (c *change) isConflict(res *upstream.Response) bool {
+	return res.Status == 409 || res.Status == 200 && c.onlyCreates() && !ack.IsDropped(res)
 }
 
 // endUnguarded ends the attempt on its only change, which the engine can't guard. The change may then go without a guard, so no try may
@@ -363,7 +371,7 @@ func (a *attempt) split(ctx context.Context) {
 // goAlone gives a change of the batch an attempt of its own.
 func (a *attempt) goAlone(ctx context.Context, c *change) {
 	a.batch.Forget() // the change must not start from the batch's document
-	(&attempt{s: a.s, batch: a.batch, open: []*change{c}, doubt: a.doubt.Inherited()}).do(ctx)
+	(&attempt{s: a.s, batch: a.batch, open: []*change{c}}).do(ctx)
 }
 
 // lastAnswer is the answer to a change that is still open when the tries end: the engine's own conflict, if that came last.

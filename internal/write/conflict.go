@@ -38,7 +38,6 @@ func (a *attempt) handleConflict(ctx context.Context, res *upstream.Response) er
 	} else {
 		a.conflict = respond.CopyEngine(res)
 	}
-	a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
 	res.Release()
 	if !exists && !a.anyMaybeApplied() && a.s.noops.Reroutes(ctx, first.noop(), a.load.guard, a.conflict) {
 		if len(a.open) > 1 {

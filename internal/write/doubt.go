@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"optimist/internal/catalog"
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
-	"optimist/internal/doubt"
 )
 
 // The possible outcomes of a write without an answer: see package delivery.
@@ -47,7 +47,7 @@ func (a *attempt) anyMaybeApplied() bool {
 func (a *attempt) judgeDoubt(ctx context.Context) {
 	still := a.doubt.StillAt(&a.cur)
 	if still || a.othersWrote() {
-		a.doubt.Last = doubt.Try{}
+		a.doubt.Dispel()
 	}
 	left := a.open[:0:len(a.open)]
 	for _, c := range a.open {
@@ -82,15 +82,13 @@ func (a *attempt) othersWrote() bool {
 }
 
 // judgeConflicts reports whether all conflicts so far were with other clients: the shard has kept its primary. Otherwise a try may have
-// conflicted with itself. Then judgeConflicts notes that all open changes may have been applied.
+// conflicted with itself. Then judgeConflicts notes that all open changes may have been applied. It is also called when a change is
+// refused, or the tries end: a conflict is the answer only if other clients' writes caused it.
 func (a *attempt) judgeConflicts(ctx context.Context) (withOthers bool) {
-	pending := a.doubt.Merged()
-	if pending.Answered.IsZero() {
+	if len(a.open) == 0 || !a.doubt.Open() {
 		return true
 	}
-	first := a.open[0]
-	pending.Index, pending.Term = first.Doc.Index, first.Base.TermBefore()
-	withOthers = a.s.primaries.SamePrimary(ctx, first.Asker(), &pending, a.cur.PrimaryTerm)
+	withOthers = a.samePrimary(ctx, a.doubt.Conflict(), a.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{a.open, a.separate} {
 		for _, c := range changes {
 			c.maybeApplied = c.maybeApplied || !withOthers
@@ -100,9 +98,10 @@ func (a *attempt) judgeConflicts(ctx context.Context) (withOthers bool) {
 	return withOthers
 }
 
-// settleDoubt is called when a change is refused, or the tries end. A conflict is the answer only if other clients' writes caused it.
-func (a *attempt) settleDoubt(ctx context.Context) {
-	if len(a.open) > 0 && a.doubt.Open() {
-		a.judgeConflicts(ctx)
-	}
+// samePrimary reports whether a conflict of the last try was with another client: see catalog.Catalog. current is the document's term now;
+// 0: it isn't known.
+func (a *attempt) samePrimary(ctx context.Context, met catalog.Conflict, current int64) bool {
+	first := a.open[0]
+	met.Index, met.Term = first.Doc.Index, first.Base.TermBefore()
+	return a.s.primaries.SamePrimary(ctx, first.Asker(), &met, current)
 }

@@ -42,8 +42,7 @@ func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 // tellJournal tells the journal what became of a write that it has noted.
 func (a *attempt) tellJournal(ctx context.Context, res *upstream.Response, err error) {
 	c := a.load.change
-	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search,
-		Certain: a.doubt.Last.Quick() && !a.anyMaybeApplied()}
+	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search, Certain: !a.anyMaybeApplied()}
 	a.journalPlace = undo.Place{}
 	n.Answered(ctx, res, err)
 }

@@ -43,7 +43,7 @@ func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 
 // bar gives the open changes the answer of the locks. They are closed then, so that nothing is sent for them.
 func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string) {
-	a.settleDoubt(ctx)
+	a.judgeConflicts(ctx)
 	a.batch.Forget()
 	for _, c := range a.open {
 		c.obstacle, c.Outcome.Reason = locked, reason

@@ -100,7 +100,7 @@ func (a *attempt) mark() {
 		l.part, _ = mark.Put(l.part, first.field(), t)
 	}
 	for _, c := range a.open {
-		if !c.maybeApplied && !a.doubt.IsPending() {
+		if !c.maybeApplied {
 			c.tries = c.tries[:0] // the revision just read shows that none of these tries was applied
 		}
 		c.tries, c.trailLeft = append(c.tries, m), t

@@ -269,7 +269,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 // don't let them write, each gets the answer of the locks.
 func (a *attempt) answerUnwritten(ctx context.Context, refusal error) {
 	if refusal != nil {
-		a.settleDoubt(ctx)
+		a.judgeConflicts(ctx)
 	}
 	a.admit(ctx, a.cur.Source)
 	switch {
