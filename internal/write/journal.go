@@ -43,6 +43,10 @@ func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 func (a *attempt) tellJournal(ctx context.Context, res *upstream.Response, err error) {
 	c := a.load.change
 	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search, Certain: !a.anyMaybeApplied()}
+	if n.Certain && a.doubt.Open() {
+		met := a.doubt.Conflict()
+		n.Certain = met.Quick() || a.samePrimary(ctx, met, 0)
+	}
 	a.journalPlace = undo.Place{}
 	n.Answered(ctx, res, err)
 }

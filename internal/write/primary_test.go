@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/doc"
+	"optimist/internal/undo"
 	"optimist/internal/upstream"
 )
 
@@ -418,6 +421,65 @@ func TestAScriptRunsOnceThoughItConflictsWithItsOwnFirstTry(t *testing.T) {
 				}
 				if strings.Contains(sent[0], "retry_on_conflict") || len(shelf.kept) > 0 {
 					t.Errorf("sent %q, kept %+v", sent, shelf.kept)
+				}
+			})
+		})
+	}
+}
+
+// notebook is a journal that remembers of which of its writes it was told that they failed.
+type notebook struct{ noted, failed, applied int }
+
+func (n *notebook) Note(context.Context, *undo.Write) (undo.Place, error) {
+	n.noted++
+	return undo.Place{Page: 1, Nth: n.noted}, nil
+}
+
+func (n *notebook) Applied(undo.Place, doc.Revision) { n.applied++ }
+
+func (*notebook) Wrote(any, doc.Ref, doc.Numbers) {}
+
+func (n *notebook) Failed(context.Context, undo.Place) error {
+	n.failed++
+	return nil
+}
+
+// A write under a lock with undo may have conflicted with its own first try. Then it is applied, and has to be undone: the journal must not
+// be told that it failed.
+func TestAJournalLearnsOfNoFailureThatMayBeNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		took          time.Duration
+		changes       bool // the primary changes while the write is out
+		asked, failed int
+	}{
+		"another primary":  {took: time.Second, changes: true, asked: 1},
+		"the same primary": {took: time.Second, asked: 1, failed: 1},
+		"at once":          {failed: 1}, // sooner than a primary can be replaced
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, on_conflict: fail}\n")
+				w.put("1", `{"n":1}`)
+				me := w.client("me")
+				me.read("1")
+				f, n := w.failover(), &notebook{}
+				f.on = func(r *upstream.Request) (*upstream.Response, error) {
+					f.on = nil
+					time.Sleep(c.took)
+					if c.changes {
+						w.engine.handle(r)
+						f.term++
+						return nil, nil
+					}
+					w.put("1", `{"n":5}`)
+					return nil, nil
+				}
+				r := me.doRequest(t.Context(), &Request{Journal: n}, "PUT", "/shop/_doc/1", []byte(`{"n":2}`))
+				if n.noted != 1 || n.failed != c.failed || n.applied != 0 || errors.Is(r.err, ErrUnknownOutcome) != c.changes {
+					t.Errorf("%v; %+v", r, n)
+				}
+				if c.took > 0 && f.asked != c.asked {
+					t.Errorf("asked %d times", f.asked)
 				}
 			})
 		})
