@@ -35,7 +35,7 @@ func TestFailuresAsClientsAreToldOfThem(t *testing.T) {
 		"lost write":         {node(upstream.Lost, true, io.EOF), false, 504, TypeUnknown},
 		"lost read":          {node(upstream.Lost, true, io.EOF), true, 502, TypeLost},
 		"broken read":        {node(upstream.Broken, true, io.EOF), true, 502, TypeLost},
-		"too large":          {node(upstream.TooLarge, true, upstream.ErrTooLarge), true, 502, TypeAnswer},
+		"too large":          {node(upstream.TooLarge, true, upstream.TooLarge), true, 502, TypeAnswer},
 		"bad chunk":          {node(upstream.Body, true, wire.ErrChunk), false, 400, TypeInvalid},
 		"slow body":          {node(upstream.Body, true, errBodyTimeout), false, 408, TypeSlow},
 		"client left":        {node(upstream.Cancelled, true, ErrLeft), false, 0, ""},

@@ -445,7 +445,7 @@ func TestAPanicIsTheCallers(t *testing.T) {
 	defer g.Close()
 	g.Begin(1)
 	_, err := g.Pass(&Item{Text: []byte("{\"index\":{\"_id\":\"1\"}}\n{}\n")})
-	if !errors.Is(err, upstream.ErrLost) || g.Panic() == nil || !strings.Contains(g.Panic().Error(), "broken") {
+	if !errors.Is(err, upstream.Lost) || g.Panic() == nil || !strings.Contains(g.Panic().Error(), "broken") {
 		t.Errorf("%v; %v", err, g.Panic())
 	}
 	g.End()
@@ -493,7 +493,7 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 		if res, _, err := conflict.Received(); err != nil || res.Status != 409 || conflicts != 2 {
 			t.Errorf("%v, %v after %d results: the panic was another request's", res, err, conflicts)
 		}
-		if !errors.Is(busyErr, upstream.ErrLost) {
+		if !errors.Is(busyErr, upstream.Lost) {
 			t.Error(busyErr)
 		}
 	})
@@ -540,7 +540,7 @@ func TestTheHeadIsThatOfAnAnswerThatWasRead(t *testing.T) {
 	for range 2 {
 		g.Begin(1)
 		_, err := put(t, g, "1")
-		if g.End(); !errors.Is(err, upstream.ErrLost) || g.Head() != nil {
+		if g.End(); !errors.Is(err, upstream.Lost) || g.Head() != nil {
 			t.Errorf("%v, and the head is %s", err, g.Head())
 		}
 	}

@@ -108,7 +108,7 @@ func (x *Index) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answ
 	switch {
 	case err == nil:
 		return a, nil
-	case reads, errors.Is(err, upstream.ErrNotSent), errors.As(err, &failed) && !failed.Sent:
+	case reads, errors.Is(err, upstream.NotSent), errors.As(err, &failed) && !failed.Sent:
 		return a, fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	return a, fmt.Errorf("%w: %w", ErrUnsure, err)

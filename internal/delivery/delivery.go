@@ -44,7 +44,7 @@ var errNoAcknowledgement = errors.New("the answer to the write is a success, and
 // Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
 // client's next one is based on it. If the client leaves before its write was sent, the write is never sent.
 //
-// Errors are ErrUnknownOutcome, except if nothing was sent: then they are ErrNotWritten or upstream.ErrNotSent.
+// Errors are ErrUnknownOutcome, except if nothing was sent: then they are ErrNotWritten or upstream.NotSent.
 type Sender struct{ Up es.Doer }
 
 // Send sends one request and waits for its answer.
@@ -113,7 +113,7 @@ func IsBusy(res *upstream.Response) bool {
 func lostAnswer(err error) error {
 	var failed *upstream.Error
 	switch {
-	case errors.Is(err, upstream.ErrNotSent):
+	case errors.Is(err, upstream.NotSent):
 		return err
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled && !failed.Sent:
 		return fmt.Errorf("%w: %w", ErrNotWritten, err)
@@ -150,5 +150,5 @@ func MayAskAgain(err error) bool {
 		return false
 	}
 	engines := es.IsAnswer(err) && !es.IsPage(err)
-	return errors.Is(err, ErrNotWritten) && !engines && !errors.Is(err, upstream.ErrNotSent) && !errors.Is(err, es.ErrNoSource)
+	return errors.Is(err, ErrNotWritten) && !engines && !errors.Is(err, upstream.NotSent) && !errors.Is(err, es.ErrNoSource)
 }

@@ -40,7 +40,7 @@ func quick() retry.Policy {
 
 func TestALostAnswerSaysWhetherTheWriteWasSent(t *testing.T) {
 	for name, one := range map[string]struct{ err, want error }{
-		"no node":              {upstream.ErrNotSent, upstream.ErrNotSent},
+		"no node":              {upstream.NotSent, upstream.NotSent},
 		"cancelled, unsent":    {&upstream.Error{Class: upstream.Cancelled}, ErrNotWritten},
 		"cancelled, sent":      {&upstream.Error{Class: upstream.Cancelled, Sent: true}, ErrUnknownOutcome},
 		"the connection broke": {errors.New("reset"), ErrUnknownOutcome},

@@ -24,7 +24,7 @@ func TestASuccessThatIsNotTheEnginesAcknowledgesNoWrite(t *testing.T) {
 			"update": esapi.UpdateRequest{Index: "own", DocumentID: "1", Body: strings.NewReader("{}")},
 			"delete": esapi.DeleteRequest{Index: "own", DocumentID: "1"},
 		} {
-			if a, err := Ask(t.Context(), gateway, req, Way{}); !errors.Is(err, upstream.ErrLost) || !IsLost(err) || IsUnsent(err) {
+			if a, err := Ask(t.Context(), gateway, req, Way{}); !errors.Is(err, upstream.Lost) || !IsLost(err) || IsUnsent(err) {
 				t.Errorf("%s: %s: %d %v", name, page, a.Status, err)
 			}
 		}

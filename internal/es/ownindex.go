@@ -118,5 +118,5 @@ func IsLost(err error) bool {
 // IsUnsent reports whether nothing of a request was sent.
 func IsUnsent(err error) bool {
 	var failed *upstream.Error
-	return errors.Is(err, upstream.ErrNotSent) || errors.As(err, &failed) && !failed.Sent
+	return errors.Is(err, upstream.NotSent) || errors.As(err, &failed) && !failed.Sent
 }

@@ -127,7 +127,7 @@ type Silence struct{}
 
 // Do implements es.Doer.
 func (Silence) Do(context.Context, *upstream.Request) (*upstream.Response, error) {
-	return nil, upstream.ErrNotSent
+	return nil, upstream.NotSent
 }
 
 // Untaken is the account of a write that is forwarded as it is, because no rule takes it, or its rule is off.

@@ -152,7 +152,7 @@ func TestWhatIsNotAppliedIsStoredAtOnce(t *testing.T) {
 		{200, nil, true, "applied "}, {201, nil, true, "applied "}, {400, nil, true, "failed "}, {401, nil, false, "failed "},
 		{403, nil, true, "failed "}, {404, nil, true, "failed "}, {409, nil, true, "failed "}, {409, nil, false, ""},
 		{429, nil, true, "failed "}, {500, nil, true, ""}, {503, nil, true, ""},
-		{0, upstream.ErrNotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
+		{0, upstream.NotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
 	} {
 		p := &page{}
 		n := &Noted{Journal: p, At: undo.Place{Page: 1}, Search: entry(p).Search, Certain: try.certain}

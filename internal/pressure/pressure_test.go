@@ -286,7 +286,7 @@ func TestWhoseTurnDoesntComeIsToldThatNothingWasSent(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := d.Do(t.Context(), &upstream.Request{})
-		if !errors.Is(err, upstream.ErrNotSent) || !errors.Is(err, upstream.ErrLimited) || time.Since(start) != time.Second || sent != floor {
+		if !errors.Is(err, upstream.NotSent) || !errors.Is(err, upstream.ErrLimited) || time.Since(start) != time.Second || sent != floor {
 			t.Errorf("after %s, %d sent: %v", time.Since(start), sent, err)
 		}
 		client, leave := context.WithCancel(t.Context())
@@ -316,9 +316,9 @@ func TestAPlaceIsNeverLost(t *testing.T) {
 			_, _ = d.Do(t.Context(), &upstream.Request{})
 		}()
 	}
-	failing := l.Over(doer(func(context.Context) (*upstream.Response, error) { return nil, upstream.ErrLost }))
+	failing := l.Over(doer(func(context.Context) (*upstream.Response, error) { return nil, upstream.Lost }))
 	for range 2 * floor {
-		if _, err := failing.Do(t.Context(), &upstream.Request{}); !errors.Is(err, upstream.ErrLost) {
+		if _, err := failing.Do(t.Context(), &upstream.Request{}); !errors.Is(err, upstream.Lost) {
 			t.Fatal(err)
 		}
 	}

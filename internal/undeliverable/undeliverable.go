@@ -129,7 +129,7 @@ func whyNotWritten(err error) string {
 		return outcome.UnplacedTimeout
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled:
 		return ""
-	case errors.Is(err, upstream.ErrNotSent), errors.Is(err, delivery.ErrNotWritten):
+	case errors.Is(err, upstream.NotSent), errors.Is(err, delivery.ErrNotWritten):
 		return outcome.UnplacedUnreachable
 	case errors.As(err, &exhausted):
 		return outcome.UnplacedConflict

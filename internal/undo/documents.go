@@ -69,7 +69,7 @@ func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error
 	switch {
 	case err == nil:
 		return found, nil
-	case errors.Is(err, upstream.ErrTooLarge) && len(all) > 1:
+	case errors.Is(err, upstream.TooLarge) && len(all) > 1:
 		return u.fetchApart(ctx, all, len(all)/2)
 	}
 	return nil, u.s.failed(all[0].Index, err)

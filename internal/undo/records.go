@@ -395,7 +395,7 @@ func (s *Store) getAllFor(ctx context.Context, by share.Client, ids []string, ea
 	}
 	a, err := s.own.AskFor(ctx, by, esapi.MgetRequest{Index: s.index, Body: bytes.NewReader(body)}, true)
 	switch {
-	case errors.Is(err, upstream.ErrTooLarge) && len(ids) > 1:
+	case errors.Is(err, upstream.TooLarge) && len(ids) > 1:
 		half := len(ids) / 2
 		if err := s.getAllFor(ctx, by, ids[:half], each); err != nil {
 			return err

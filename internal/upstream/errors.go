@@ -11,22 +11,30 @@ import (
 	"syscall"
 )
 
-// What a failed exchange means for the request: one sentinel for each Class, for errors.Is.
-var (
-	// ErrNotSent reports that nothing of the request was sent: it may be sent again, to any node.
-	ErrNotSent = errors.New("not sent")
-	// ErrLost reports that something of the request was sent and no complete answer came: it may have been applied.
-	ErrLost = errors.New("answer lost")
-	// ErrBroken reports that the answer's head came, and that its body ended too early or is malformed.
-	ErrBroken = errors.New("answer broken off")
-	// ErrTooLarge reports that the answer's body is over Config.MaxAnswer, or that there is no memory for it (then errors.Is finds
-	// budget.ErrOverloaded, too). The engine has carried out the request.
-	ErrTooLarge = errors.New("answer too large")
-	// ErrCancelled reports that the context ended the exchange; Error.Sent says whether the request may have been applied.
-	ErrCancelled = errors.New("cancelled")
-	// ErrBody reports that the request's Stream failed. No node has got the whole request.
-	ErrBody = errors.New("request body failed")
+// Class says what a failed exchange means for the request. errors.Is finds it in an *Error.
+type Class string
 
+// The classes.
+const (
+	// NotSent reports that nothing of the request was sent: it may be sent again, to any node.
+	NotSent Class = "not sent"
+	// Lost reports that something of the request was sent and no complete answer came: it may have been applied.
+	Lost Class = "answer lost"
+	// Broken reports that the answer's head came, and that its body ended too early or is malformed.
+	Broken Class = "answer broken off"
+	// TooLarge reports that the answer's body is over Config.MaxAnswer, or that there is no memory for it (then errors.Is finds
+	// budget.ErrOverloaded, too). The engine has carried out the request.
+	TooLarge Class = "answer too large"
+	// Cancelled reports that the context ended the exchange; Error.Sent says whether the request may have been applied.
+	Cancelled Class = "cancelled"
+	// Body reports that the request's Stream failed. No node has got the whole request.
+	Body Class = "request body failed"
+)
+
+// Error is the class in words.
+func (c Class) Error() string { return string(c) }
+
+var (
 	// errLeft is the reason of a Cancelled: its client had left before anything was sent.
 	errLeft = fmt.Errorf("the client left: %w", context.Canceled)
 	// ErrBusy is the reason of a NotSent: all connections were in use for Config.AcquireTimeout.
@@ -37,38 +45,7 @@ var (
 	ErrClosed = errors.New("the connections to the engine are closed")
 )
 
-// Class says what a failed exchange means for the request.
-type Class uint8
-
-// The classes, each with its sentinel.
-const (
-	NotSent Class = iota + 1
-	Lost
-	Broken
-	TooLarge
-	Cancelled
-	Body
-)
-
-func (c Class) sentinel() error {
-	switch c {
-	case NotSent:
-		return ErrNotSent
-	case Lost:
-		return ErrLost
-	case Broken:
-		return ErrBroken
-	case TooLarge:
-		return ErrTooLarge
-	case Cancelled:
-		return ErrCancelled
-	case Body:
-		return ErrBody
-	}
-	return nil
-}
-
-// Error reports a failed exchange. errors.Is finds both the sentinel of its class and its reason.
+// Error reports a failed exchange. errors.Is finds both its class and its reason.
 type Error struct {
 	// Node is the URL of the node, or "" if none was tried.
 	Node  string
@@ -81,16 +58,16 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Node == "" {
-		return fmt.Sprintf("upstream: %v: %v", e.Class.sentinel(), e.Err)
+		return fmt.Sprintf("upstream: %v: %v", e.Class, e.Err)
 	}
-	return fmt.Sprintf("upstream %s: %v: %v", e.Node, e.Class.sentinel(), e.Err)
+	return fmt.Sprintf("upstream %s: %v: %v", e.Node, e.Class, e.Err)
 }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is the sentinel of the error's class.
-func (e *Error) Is(target error) bool { return target == e.Class.sentinel() }
+// Is reports whether target is the error's class.
+func (e *Error) Is(target error) bool { return target == e.Class }
 
 // ConnectReason says why a connection couldn't be made. There are few, so that they can be labels of metrics.
 type ConnectReason string

@@ -70,8 +70,8 @@ func TestWritesReachANodeAtMostOnceUnderChaos(t *testing.T) {
 				n := seen[string(r.Target)]
 				mu.Unlock()
 				switch {
-				case err == nil && n == 1, errors.Is(err, ErrLost) && n <= 1, errors.Is(err, ErrNotSent) && n == 0:
-				case r.Repeatable && n <= 2 && (err == nil || errors.Is(err, ErrLost)):
+				case err == nil && n == 1, errors.Is(err, Lost) && n <= 1, errors.Is(err, NotSent) && n == 0:
+				case r.Repeatable && n <= 2 && (err == nil || errors.Is(err, Lost)):
 				default:
 					t.Errorf("%s %s was seen %d times: %v", r.Method, r.Target, n, err)
 				}

@@ -73,7 +73,7 @@ func TestNoFreeConnectionIsSaidAfterAWhile(t *testing.T) {
 		t.Error("a busy node was ejected")
 	}
 	cancel()
-	if err := <-done; !errors.Is(err, ErrCancelled) {
+	if err := <-done; !errors.Is(err, Cancelled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestPlaceOfABrokenConnectionGoesToWhoWaits(t *testing.T) {
 			}
 			if resp, err := set.Do(context.Background(), r); err == nil {
 				resp.Release()
-			} else if !errors.Is(err, ErrLost) {
+			} else if !errors.Is(err, Lost) {
 				t.Error(err)
 			}
 		})
@@ -238,7 +238,7 @@ func TestCloseEndsWaitersAndLetsExchangesFinish(t *testing.T) {
 		return p.waiting() == 1
 	})
 	set.Close()
-	if err := <-waits; !errors.Is(err, ErrClosed) || !errors.Is(err, ErrNotSent) {
+	if err := <-waits; !errors.Is(err, ErrClosed) || !errors.Is(err, NotSent) {
 		t.Errorf("%v", err)
 	}
 	close(answer)
@@ -271,7 +271,7 @@ func TestHangUpEndsEverything(t *testing.T) {
 			<-read
 			set.HangUp()
 			err := <-ended
-			if lost := errors.Is(err, ErrLost); !errors.Is(err, ErrClosed) || lost == request.Repeatable {
+			if lost := errors.Is(err, Lost); !errors.Is(err, ErrClosed) || lost == request.Repeatable {
 				t.Error(err)
 			}
 			fails(t, set, put("{}"), NotSent)

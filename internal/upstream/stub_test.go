@@ -178,8 +178,8 @@ func failed(t *testing.T, resp *Response, err error, class Class) *Error {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, %v, want an *Error", resp, err)
 	}
-	if e.Class != class || !errors.Is(err, class.sentinel()) {
-		t.Fatalf("got %v, want %v", err, class.sentinel())
+	if e.Class != class || !errors.Is(err, class) {
+		t.Fatalf("got %v, want %v", err, class)
 	}
 	return e
 }

@@ -36,7 +36,7 @@ func (rd *Reading) getFiltered() bool {
 	}
 	res, err := rd.ask(http.MethodGet, op.Path, query, nil)
 	switch {
-	case errors.Is(err, upstream.ErrTooLarge):
+	case errors.Is(err, upstream.TooLarge):
 		return false
 	case err != nil:
 		rd.failed(err)

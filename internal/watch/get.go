@@ -211,7 +211,7 @@ func (rd *Reading) getWhole() bool {
 	}
 	res, err := rd.ask(http.MethodGet, target, op.Query, nil)
 	switch {
-	case errors.Is(err, upstream.ErrTooLarge) && d.stamper == nil:
+	case errors.Is(err, upstream.TooLarge) && d.stamper == nil:
 		return false
 	case err != nil: // asked again as the client put it, it might be answered, and nobody would know with which revision
 		rd.failed(err)

@@ -152,7 +152,7 @@ func (rd *Reading) answer(res *upstream.Response, body []byte, more ...wire.Fiel
 
 // failed deals with an answer that couldn't be collected. One that is too large is forwarded as it comes, without stamps.
 func (rd *Reading) failed(err error) {
-	if !errors.Is(err, upstream.ErrTooLarge) {
+	if !errors.Is(err, upstream.TooLarge) {
 		rd.r.Fail(err)
 		return
 	}

@@ -139,7 +139,7 @@ func (s *Service) finish(c *change, err error) (*respond.Answer, error) {
 	switch {
 	case errors.Is(err, ErrUnknownOutcome):
 		o.Kind = outcome.Unknown
-	case errors.Is(err, upstream.ErrNotSent):
+	case errors.Is(err, upstream.NotSent):
 		o.Kind = outcome.NotSent
 	case o.Attempts == 0 && (o.Kind == outcome.Passed || err != nil):
 		o.Kind = outcome.Refused // optimist has refused it, and sent nothing

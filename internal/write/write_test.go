@@ -303,7 +303,7 @@ func TestNothingIsSentAgainThatNeverReachedTheEngine(t *testing.T) {
 		}
 		return nil, nil
 	}
-	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, upstream.ErrNotSent) || r.outcome != "not_sent;attempts=0;base=session" {
+	if r := me.save("1", `{"a":2}`); !errors.Is(r.err, upstream.NotSent) || r.outcome != "not_sent;attempts=0;base=session" {
 		t.Errorf("got %v", r)
 	}
 	w.engine.before = nil
