@@ -92,29 +92,6 @@ type Index struct {
 // Exists reports whether the index is there, and is known.
 func (ix *Index) Exists() bool { return ix.Unknown == "" && ix.UUID != "" }
 
-// Suspicions are about indices of which clients with other credentials have found that they aren't the same any more. Those may be of
-// another cluster. *session.Store has them.
-type Suspicions interface {
-	// Epoch is the current epoch, and Begin begins a new one.
-	Epoch() session.Epoch
-	Begin() session.Epoch
-	// Suspicion reports whether there is one, and since which epoch.
-	Suspicion(c session.Credentials, index string) (mark session.Epoch, open bool)
-	// Settle ends the suspicions up to the mark: what was known since the epoch from counts on.
-	Settle(c session.Credentials, index string, mark, from session.Epoch)
-}
-
-// certain are no suspicions.
-type certain struct{}
-
-func (certain) Epoch() session.Epoch { return 0 }
-
-func (certain) Begin() session.Epoch { return 0 }
-
-func (certain) Suspicion(session.Credentials, string) (session.Epoch, bool) { return 0, false }
-
-func (certain) Settle(_ session.Credentials, _ string, _, _ session.Epoch) {}
-
 // Options are what a Catalog needs. Engine is required.
 type Options struct {
 	Engine Engine
@@ -124,27 +101,23 @@ type Options struct {
 	Unguardable hook.Func2[string, string] // index, reason
 	// Recreated is called when an index turns out to be another one of the same name, for clients with those credentials.
 	Recreated hook.Func2[session.Credentials, string]
-	// Suspicions are settled whenever the engine has said what an index is. Nil: there are none.
-	Suspicions Suspicions
+	// Sessions has suspicions about indices of which clients with other credentials have found that they aren't the same any more: those may
+	// be of another cluster. They are settled whenever the engine has said what an index is. Nil: there are none.
+	Sessions *session.Store
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
 // Catalog is safe for concurrent use.
 type Catalog struct {
-	engine      Engine
-	ownAuth     bool
-	unguardable hook.Func2[string, string]
-	recreated   hook.Func2[session.Credentials, string]
-	suspicions  Suspicions
-	now         func() time.Time
-	names       *shared[nameKey, *entry]
-	noSeqNo     *shared[nameKey, time.Time] // by the concrete name
-	uuids       *shared[nameKey, identified]
-	indices     *shared[incarnation, session.Epoch] // since when each is known, to whomever
-	seed        maphash.Seed
-	identified  [maxNames]atomic.Bool // by the hash of a nameKey: whether the name has ever had a UUID in the realm
-	primaries   *shared[shardAt, *primary]
+	Options
+	names      *shared[nameKey, *entry]
+	noSeqNo    *shared[nameKey, time.Time] // by the concrete name
+	uuids      *shared[nameKey, identified]
+	indices    *shared[incarnation, session.Epoch] // since when each is known, to whomever
+	seed       maphash.Seed
+	identified [maxNames]atomic.Bool // by the hash of a nameKey: whether the name has ever had a UUID in the realm
+	primaries  *shared[shardAt, *primary]
 }
 
 // shared is what is remembered, by the networks of the clients that were the first to need it. Names and credentials may be made up, in any
@@ -177,11 +150,10 @@ func New(o Options) *Catalog {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Suspicions == nil {
-		o.Suspicions = certain{}
+	if o.Sessions == nil {
+		o.Sessions = session.New(session.Options{})
 	}
-	return &Catalog{engine: o.Engine, ownAuth: o.OwnAuth, unguardable: o.Unguardable, recreated: o.Recreated, suspicions: o.Suspicions,
-		now: o.Now, seed: maphash.MakeSeed(),
+	return &Catalog{Options: o, seed: maphash.MakeSeed(),
 		names: newShared[nameKey, *entry](), noSeqNo: newShared[nameKey, time.Time](), uuids: newShared[nameKey, identified](),
 		indices: newShared[incarnation, session.Epoch](), primaries: newShared[shardAt, *primary]()}
 }
@@ -231,7 +203,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // learns is also for Cached, Knows and Home. The error is ErrUnavailable.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
 	if e, err := c.entryOf(asker, name); err == nil {
-		if a := e.several.Load(); c.holds(a, asker, c.now(), 0) {
+		if a := e.several.Load(); c.holds(a, asker, c.Now(), 0) {
 			return a.value, nil
 		}
 	}
@@ -240,7 +212,7 @@ func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, e
 
 // LearnFound is Learn for the name of an index in which a document was found: so there is one now, whatever was learnt before.
 func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Index, error) {
-	began := c.now()
+	began := c.Now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
 		return Index{Index: es.Index{Name: name}}, err
@@ -259,14 +231,14 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e.index.failure.Store(&failure{c.now(), readBudget, err})
+		e.index.failure.Store(&failure{c.Now(), readBudget, err})
 	}
 	return ix, err
 }
 
 // resolve is Resolve but for maxAge, of which zero means any age.
 func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
-	began := c.now()
+	began := c.Now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
 		return Index{Index: es.Index{Name: name}}, err
@@ -279,7 +251,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 	}
 	defer e.index.leave()
 	bound := asker.patience() // what is left of it
-	now, before := c.now(), e.index.last.Load()
+	now, before := c.Now(), e.index.last.Load()
 	switch f := e.index.failure.Load(); {
 	case c.holds(before, asker, now, maxAge), c.holds(before, asker, now, 0) && before.askedAt.After(began): // while this caller waited
 		return before.value, nil
@@ -302,7 +274,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 		e.missing = now
 		return Index{Index: es.Index{Name: name}}, nil
 	case !es.IsAnswer(err), (es.IsBlocked(err) || es.IsPage(err)) && wasKnown(before):
-		f := &failure{c.now(), bound, err}
+		f := &failure{c.Now(), bound, err}
 		e.index.failure.Store(f)
 		if a.value, err = lastKnown(before, name, err); err != nil {
 			return a.value, err
@@ -313,9 +285,9 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 		if es.IsPage(err) {
 			a.until = now.Add(outageAge)
 		}
-		a.value.Stranger = es.IsStranger(err) && !c.ownAuth
+		a.value.Stranger = es.IsStranger(err) && !c.OwnAuth
 		if !es.IsStranger(err) { // who can make up any name
-			c.unguardable.Call(name, outcome.ReasonMetadata)
+			c.Unguardable.Call(name, outcome.ReasonMetadata)
 		}
 	}
 	e.index.last.Store(a)
@@ -343,7 +315,7 @@ func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
 		return Index{}, false
 	}
 	a := e.index.last.Load()
-	if !a.fresh(c.now(), 0) {
+	if !a.fresh(c.Now(), 0) {
 		return Index{}, false
 	}
 	return a.value, true
@@ -415,7 +387,7 @@ func (c *Catalog) routing(realm session.Credentials, name string) (routing strin
 // asker is who is asked as: optimist itself, where it has credentials of its own, of the tenant that the client names.
 func (c *Catalog) asker(asker Asker) es.Caller {
 	caller := asker.Caller
-	caller.Own = c.ownAuth
+	caller.Own = c.OwnAuth
 	return caller
 }
 

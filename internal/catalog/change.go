@@ -14,7 +14,7 @@ import (
 func (c *Catalog) List(ctx context.Context, asker Asker, expression string) (es.Listing, error) {
 	ctx, cancel := detached(ctx, askingBudget)
 	defer cancel()
-	return c.engine.List(ctx, asker.Caller, expression)
+	return c.Engine.List(ctx, asker.Caller, expression)
 }
 
 // Changed names, in order, the indices of before that are gone or are others, and all names besides that stand for something

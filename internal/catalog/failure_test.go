@@ -129,21 +129,18 @@ func TestEachQuestionOfAWriteIsAskedByOneAtATime(t *testing.T) {
 	}
 }
 
-// suspicious are suspicions that last.
-type suspicious struct{ certain }
-
-func (suspicious) Suspicion(session.Credentials, string) (session.Epoch, bool) { return 0, true }
-
 // TestAReadWaitsShortlyForWhatAnIndexIs: document reads work without a master.
 func TestAReadWaitsShortlyForWhatAnIndexIs(t *testing.T) {
 	for name, known := range map[string]bool{"that was never known": false, "that is suspected": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &headless{after: time.Millisecond}
-				c := New(Options{Engine: e, Suspicions: suspicious{}})
+				sessions := session.New(session.Options{})
+				c := New(Options{Engine: e, Sessions: sessions})
 				learn := func() { _, _ = c.Learn(t.Context(), asker("anna"), "shop") }
 				if known {
 					learn()
+					sessions.DropIndex(session.Credentials{1}, "shop")
 				}
 				e.after = 0
 				e.asked.Store(0)

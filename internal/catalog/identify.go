@@ -30,24 +30,24 @@ func (c *Catalog) holds(a *answer[Index], asker Asker, now time.Time, maxAge tim
 	if !a.fresh(now, maxAge) {
 		return false
 	}
-	_, open := c.suspicions.Suspicion(asker.Credentials, a.value.Name)
+	_, open := c.Sessions.Suspicion(asker.Credentials, a.value.Name)
 	return !open
 }
 
 // identify asks the engine what a name stands for. It asks again if a suspicion has come up meanwhile, which the answer doesn't settle.
 func (c *Catalog) identify(ctx context.Context, asker Asker, name string) (ix es.Index, err error) {
 	for range maxQuestions {
-		asked := c.suspicions.Epoch()
-		if ix, err = c.engine.ResolveIndex(ctx, c.asker(asker), name); err != nil {
+		asked := c.Sessions.Epoch()
+		if ix, err = c.Engine.ResolveIndex(ctx, c.asker(asker), name); err != nil {
 			return ix, err
 		}
-		if mark, open := c.suspicions.Suspicion(asker.Credentials, ix.Name); !open || mark <= asked {
+		if mark, open := c.Sessions.Suspicion(asker.Credentials, ix.Name); !open || mark <= asked {
 			c.note(asker, ix, mark, open)
 			break
 		}
 	}
 	if why := whyNotMerged(ix); why != "" {
-		c.unguardable.Call(ix.Name, why)
+		c.Unguardable.Call(ix.Name, why)
 	}
 	return ix, nil
 }
@@ -62,20 +62,20 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 	case open:
 		switch {
 		case other:
-			since = c.suspicions.Begin() // what was read since the mark may be of the index before, too
+			since = c.Sessions.Begin() // what was read since the mark may be of the index before, too
 		case !known || since > mark:
 			since = mark // nothing shows that the index is older
 		}
-		c.suspicions.Settle(asker.Credentials, ix.Name, mark, since)
+		c.Sessions.Settle(asker.Credentials, ix.Name, mark, since)
 		if before.uuid != ix.UUID {
 			c.forgetUUID(asker.Credentials, ix.Name)
 		}
 	case other, !found && !known && c.wasIdentified(key).Load() && c.hasOther(is): // or what was known had to make room
-		c.recreated.Call(asker.Credentials, ix.Name)
+		c.Recreated.Call(asker.Credentials, ix.Name)
 		c.forgetUUID(asker.Credentials, ix.Name)
 	}
 	if !known {
-		c.indices.Add(asker.network(), is, c.suspicions.Begin())
+		c.indices.Add(asker.network(), is, c.Sessions.Begin())
 	}
 	c.wasIdentified(key).Store(true)
 	c.uuids.Add(asker.network(), key, identified{ix.UUID, ix.OneShard, asker.Credentials})
@@ -109,7 +109,7 @@ func (c *Catalog) hasOther(ix incarnation) bool {
 // again counts from zero, and the engine accepts the old numbers.
 func (c *Catalog) Missing(asker Asker, index string) {
 	if is, _ := c.uuids.Peek(nameKey{index, asker.Realm}); is.uuid != "" {
-		c.recreated.Call(asker.Credentials, index)
+		c.Recreated.Call(asker.Credentials, index)
 		c.forgetUUID(asker.Credentials, index)
 	}
 }

@@ -100,7 +100,7 @@ func (c *Catalog) SamePrimary(ctx context.Context, asker Asker, f *Conflict, cur
 // askTerm renews what is known of the shard's primary. The caller has the turn.
 func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shardAt) error {
 	began := time.Now()
-	term, err := c.engine.PrimaryTerm(ctx, c.asker(asker), at.shard, at.node)
+	term, err := c.Engine.PrimaryTerm(ctx, c.asker(asker), at.shard, at.node)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func newWorld(t *testing.T, uuids map[string]string) *world {
 	t.Helper()
 	w := &world{t: t, engine: &clusters{uuids: uuids}, sessions: session.New(session.Options{})}
 	w.sessions.Wrote(session.Credentials{}, "shop") // there is something to be suspected
-	w.Catalog = New(Options{Engine: w.engine, Suspicions: w.sessions, Recreated: func(credentials session.Credentials, index string) {
+	w.Catalog = New(Options{Engine: w.engine, Sessions: w.sessions, Recreated: func(credentials session.Credentials, index string) {
 		w.renewed = append(w.renewed, credentials)
 		w.sessions.DropIndex(credentials, index)
 	}})

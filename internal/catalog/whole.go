@@ -13,7 +13,7 @@ import (
 // routing that of one of its documents. Callers that wait at the same time share the answer, and a failure. The error says that the engine
 // couldn't be asked.
 func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing string) (bool, error) {
-	began := c.now()
+	began := c.Now()
 	e, err := c.entryOf(asker, index)
 	if err != nil {
 		return false, err
@@ -26,7 +26,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	}
 	defer e.whole.leave()
 	bound := asker.patience()
-	now := c.now()
+	now := c.Now()
 	if a := e.whole.last.Load(); a.fresh(now, 0) {
 		return a.value, nil
 	}
@@ -35,12 +35,12 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	}
 	ctx, cancel := detached(ctx, bound)
 	defer cancel()
-	whole, err := c.engine.SeesWhole(ctx, asker.Caller, index, routing)
+	whole, err := c.Engine.SeesWhole(ctx, asker.Caller, index, routing)
 	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
-		whole, err = c.engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
+		whole, err = c.Engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil {
-		e.whole.failure.Store(&failure{c.now(), bound, err})
+		e.whole.failure.Store(&failure{c.Now(), bound, err})
 		return false, err
 	}
 	a := &answer[bool]{value: whole, askedAt: now, until: now.Add(trustAge)}
@@ -50,7 +50,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 		if known := e.index.last.Load(); known != nil {
 			name = cmp.Or(known.value.Name, index)
 		}
-		c.unguardable.Call(name, outcome.ReasonFiltered)
+		c.Unguardable.Call(name, outcome.ReasonFiltered)
 	}
 	e.whole.last.Store(a)
 	return a.value, nil
@@ -63,7 +63,7 @@ func (c *Catalog) KnownWhole(asker Asker, index string) bool {
 		return false
 	}
 	a := e.whole.last.Load()
-	return a.fresh(c.now(), 0) && a.value
+	return a.fresh(c.Now(), 0) && a.value
 }
 
 // Guardable tells whether guards work in the index, as far as is known.
@@ -72,11 +72,11 @@ func (c *Catalog) Guardable(asker Asker, ix Index) bool {
 		return false
 	}
 	until, found := c.noSeqNo.Get(nameKey{ix.Name, asker.Realm})
-	return !found || c.now().After(until)
+	return !found || c.Now().After(until)
 }
 
 // RefusedGuard remembers that the engine refused a guard in the index (concrete name), because it has no sequence numbers.
 func (c *Catalog) RefusedGuard(asker Asker, index string) {
-	c.noSeqNo.Add(asker.network(), nameKey{index, asker.Realm}, c.now().Add(trustAge))
-	c.unguardable.Call(index, outcome.ReasonSeqNo)
+	c.noSeqNo.Add(asker.network(), nameKey{index, asker.Realm}, c.Now().Add(trustAge))
+	c.Unguardable.Call(index, outcome.ReasonSeqNo)
 }

@@ -39,7 +39,7 @@ func New(o Options) *Service {
 	s.lanes = retry.NewLanes(o.BatchLimit, s.mayJoin)
 	s.lanes.Waits, s.lanes.Late = (*change).waits, func(c *change) bool { return c.Late }
 	s.catalog = catalog.New(catalog.Options{Engine: o.Engine, OwnAuth: o.OwnAuth, Now: o.Now, Unguardable: s.events.Unguardable.Call,
-		Suspicions: o.Sessions,
+		Sessions: o.Sessions,
 		Recreated: func(credentials session.Credentials, index string) {
 			s.lanes.DropGuesses()
 			s.sessions.DropIndex(credentials, index)
