@@ -301,7 +301,7 @@ func (b *items) note(it *item, a *respond.Answer, err error) {
 // its memory.
 func (b *items) leave(it *item) {
 	w := it.work
-	it.work, it.wrote = nil, w.write.TakeUnanswered()
+	it.work, it.wrote = nil, w.write.Unanswered()
 	w.room.End()
 	*w = work{} // what nobody uses holds no bodies
 }

@@ -98,7 +98,7 @@ func (i *Interceptor) perform(r *request, ru *rule.Rule) bool {
 		a.Body, more = r.reading.Written(ru, keep, a.Body)
 		a.Fields = append(a.Fields, more...)
 	}
-	i.Writes.NoteAnswer(w) // before: who has its answer may close the connection at once
+	w.Unanswered().NoteAnswer() // before: who has its answer may close the connection at once
 	if a.Own {
 		_ = r.AnswerOwn(a.Status, a.Fields, a.Body)
 	} else {

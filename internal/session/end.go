@@ -230,25 +230,17 @@ func (b *Base) Doubt() {
 // NoteAnswer notes that the client of a committed write gets its answer, if the client is still there. Call it right before the answer is
 // written: a client that left earlier may repeat the write, and a client that has its answer may close its connection at once. Without a
 // Commit before it, NoteAnswer does nothing.
-func (b *Base) NoteAnswer() {
-	u := b.TakeUnanswered()
-	u.NoteAnswer()
-}
+func (b *Base) NoteAnswer() { b.unanswered.NoteAnswer() }
 
-// TakeUnanswered returns the committed write, whose NoteAnswer is to be called in place of that of b.
-func (b *Base) TakeUnanswered() Unanswered {
-	u := b.unanswered
-	b.unanswered = Unanswered{}
-	return u
-}
+// Unanswered is the committed write, for a caller that doesn't keep b until the answer is written.
+func (b *Base) Unanswered() Unanswered { return b.unanswered }
 
 // NoteAnswer is Base.NoteAnswer. A second call does nothing.
-func (u *Unanswered) NoteAnswer() {
-	if a := *u; a.attempt != nil {
-		*u = Unanswered{}
-		a.sh.mu.Lock()
-		defer a.sh.mu.Unlock()
-		a.attempt.Answer(a.sh.store.clock())
+func (u Unanswered) NoteAnswer() {
+	if u.attempt != nil {
+		u.sh.mu.Lock()
+		defer u.sh.mu.Unlock()
+		u.attempt.Answer(u.sh.store.clock())
 	}
 }
 

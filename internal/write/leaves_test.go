@@ -61,7 +61,7 @@ func (o *onlyOne) starts(body string) (wait func() result) {
 	done := make(chan result, 1)
 	go func() {
 		r := o.save(body)
-		o.w.s.NoteAnswer(&o.r)
+		o.r.Unanswered().NoteAnswer()
 		done <- r
 	}()
 	return func() result { return <-done }
@@ -208,17 +208,17 @@ func TestAClientLeavesBeforeItHasBeenAnswered(t *testing.T) {
 			w := newCrowd(t)
 			other := w.onlyOne()
 			has(t, other.save(lChanged), 200, "guarded;attempts=1;base=session")
-			w.s.NoteAnswer(&other.r)
+			other.r.Unanswered().NoteAnswer()
 			me := w.onlyOne()
 			has(t, me.save(counted), 200, "merged;attempts=2;base=session")
 			me.leave()
 			if told {
-				w.s.NoteAnswer(&me.r)
+				me.r.Unanswered().NoteAnswer()
 			}
 			again := w.onlyOne()
 			has(t, again.save(counted), 200, "merged;attempts=0;base=view;ambiguous") // somebody else may have made the same change
-			w.s.NoteAnswer(&me.r)
-			w.s.NoteAnswer(&again.r)
+			me.r.Unanswered().NoteAnswer()
+			again.r.Unanswered().NoteAnswer()
 			w.settled(`{"n":2,"l":1,"m":1}`)
 		})
 	}

@@ -135,6 +135,9 @@ type Request struct {
 // Outcome is what became of the write, after Do. It is good until the Request's next write.
 func (r *Request) Outcome() *outcome.Outcome { return &r.change.Outcome }
 
+// Unanswered is the write whose client has no answer yet. Call its NoteAnswer right before the answer is written.
+func (r *Request) Unanswered() session.Unanswered { return r.change.Base.Unanswered() }
+
 // scope names the changes that may use a guess of this change: those with the same route and parameters.
 func (c *change) scope() string {
 	realm := c.Credentials()

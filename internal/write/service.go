@@ -88,12 +88,6 @@ type Service struct {
 	events    Events
 }
 
-// NoteAnswer notes that the answer of Do is written to the client, if that is still there: see session.Base.NoteAnswer.
-func (s *Service) NoteAnswer(r *Request) { r.change.Base.NoteAnswer() }
-
-// TakeUnanswered is for a Request that isn't kept until the answer is written: see session.Base.TakeUnanswered.
-func (r *Request) TakeUnanswered() session.Unanswered { return r.change.Base.TakeUnanswered() }
-
 // IndicesChanged makes the Service ask again what indices are. Call it if a client with those credentials has changed settings, mappings,
 // aliases, templates or pipelines, after the engine has answered, and before the client gets the answer. The names in recreated (decoded)
 // stand for other indices now: the Service forgets their documents.
