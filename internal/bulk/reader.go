@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -132,25 +133,37 @@ func firstValue(text []byte) []byte {
 // Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
-// Names returns the names of the items, in their order, for a bulk that Next can't read. An engine may still carry out such a bulk: engines
-// read no further than they need, and some accept whatever follows. Names stops at the first action that no engine knows. all is false
-// then, and if there are no items.
+// Actions goes through the items of a bulk that Next may be unable to read, each with its second line. An engine may still carry out such a
+// bulk: engines read no further than they need, and some accept whatever follows. An action that no engine knows has no Verb, and is the
+// last one.
+func Actions(text []byte, d Defaults) iter.Seq2[Name, []byte] {
+	return func(yield func(Name, []byte) bool) {
+		for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
+			var line, source []byte
+			line, text, _ = cutLine(text)
+			n := Name{Index: d.Index, Routing: d.Routing}
+			gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
+				n.Verb, _, _ = verbOf([]byte(verb.String()))
+				meta.ForEach(n.read)
+				return false
+			})
+			if n.Verb != "" && n.Verb != "delete" {
+				source, text, _ = cutLine(text)
+			}
+			if !yield(n, source) || n.Verb == "" {
+				return
+			}
+		}
+	}
+}
+
+// Names returns the names of the items, in their order: see Actions. all is false if not all are known, and if there are no items.
 func Names(text []byte, d Defaults) (of []Name, all bool) {
-	for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
-		var line []byte
-		line, text, _ = cutLine(text)
-		n := Name{Index: d.Index, Routing: d.Routing}
-		gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
-			n.Verb = verb.String()
-			meta.ForEach(n.read)
-			return false
-		})
-		if _, _, known := verbOf([]byte(n.Verb)); !known {
+	for n := range Actions(text, d) {
+		if n.Verb == "" {
 			return of, false
 		}
-		if of = append(of, n); n.Verb != "delete" {
-			_, text, _ = cutLine(text)
-		}
+		of = append(of, n)
 	}
 	return of, len(of) > 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/budget"
+	"optimist/internal/bulk"
 	"optimist/internal/jsontext"
 	"optimist/internal/rule"
 	"optimist/internal/stamp"
@@ -65,12 +66,12 @@ type substitute struct {
 
 func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 	op := r.Op()
-	bulk := op.Kind == api.Bulk
-	if !i.Rules.Rules().Stamps() || !bulk && !op.Kind.Write() && op.Kind != api.IndexAuto {
+	isBulk := op.Kind == api.Bulk
+	if !i.Rules.Rules().Stamps() || !isBulk && !op.Kind.Write() && op.Kind != api.IndexAuto {
 		return s, nil
 	}
 	var f stampField
-	if !bulk {
+	if !isBulk {
 		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
 		if st == nil {
 			return s, nil
@@ -91,7 +92,7 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
 	}
 	s.fields = fields
-	if bulk {
+	if isBulk {
 		s.body = i.bulkWithoutStamps(r, body)
 	} else {
 		s.body, _, err = f.takeOut(op.Kind, body, fields)
@@ -179,75 +180,32 @@ func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 	fields := map[string]*stampField{}
 	var out []byte
 	from := 0
-	for rest := body; len(rest) > 0; {
-		line, after := nextLine(rest)
-		rest = after
-		if len(bytes.TrimSpace(line)) == 0 {
+	for n, document := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
+		if document == nil {
 			continue
 		}
-		kind, index, ok := bulkAction(line, r.Index())
-		if !ok {
-			break
-		}
-		if kind == api.Delete {
-			continue
-		}
-		line, after = nextLine(rest)
-		at := len(body) - len(rest)
-		rest = after
-		f, known := fields[index]
+		f, known := fields[n.Index]
 		if !known {
-			if st := i.watcher.Stamper(&r.Request, index, rule.Observe); st != nil {
+			if st := i.watcher.Stamper(&r.Request, n.Index, rule.Observe); st != nil {
 				f = &stampField{name: st.Stamp}
 			}
-			fields[index] = f
+			fields[n.Index] = f
 		}
 		if f == nil {
 			continue
 		}
-		if document, _, _ := f.takeOut(kind, line, nil); len(document) != len(line) {
-			out = append(append(out, body[from:at]...), document...)
-			from = at + len(line)
+		kind := api.Index
+		if n.Verb == "update" {
+			kind = api.Update
+		}
+		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
+			at := cap(body) - cap(document) // where the document stands, which is cut out of the body
+			out = append(append(out, body[from:at]...), rest...)
+			from = at + len(document)
 		}
 	}
 	if from == 0 {
 		return body
 	}
 	return append(out, body[from:]...)
-}
-
-// nextLine is what stands before the first end of a line, without that, and what comes behind it.
-func nextLine(b []byte) (line, rest []byte) {
-	if i := bytes.IndexByte(b, '\n'); i >= 0 {
-		return b[:i], b[i+1:]
-	}
-	return b, nil
-}
-
-// bulkAction reads an action's line: what is done, and the index that it is done in.
-func bulkAction(line []byte, usual string) (kind api.Kind, index string, ok bool) {
-	if !jsontext.Valid(line) {
-		return kind, "", false
-	}
-	index = usual
-	gjson.ParseBytes(line).ForEach(func(k, v gjson.Result) bool {
-		switch k.String() {
-		case "index":
-			kind = api.Index
-		case "create":
-			kind = api.Create
-		case "update":
-			kind = api.Update
-		case "delete":
-			kind = api.Delete
-		}
-		v.ForEach(func(k, v gjson.Result) bool {
-			if k.String() == "_index" {
-				index = v.String()
-			}
-			return true
-		})
-		return false
-	})
-	return kind, index, kind != api.Other
 }
