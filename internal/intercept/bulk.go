@@ -52,16 +52,15 @@ func (i *Interceptor) bulk(r *request) bool {
 	case r.journal != nil:
 		fail(r, cantUndo("this bulk can't be read, or is of no index with a rule"))
 		return true
-	case left.reason == untaken:
+	case left.untaken:
 		return i.pass(r, nil)
-	case left.reason != "" && left.reason != outcome.ReasonBulk && i.barredBulk(r, left.reason):
-		return true
+	case left.unread():
+		if i.barredBulk(r, left.reason) {
+			return true
+		}
+		left.skipped = t.spokesman()
 	}
-	skipped := left.skipped
-	if left.reason != "" && left.reason != outcome.ReasonBulk {
-		skipped = t.spokesman() // nobody has read the items
-	}
-	return i.passBulk(r, []wire.Field{i.passedField(r, skipped, left.reason)}, left.of)
+	return i.passBulk(r, []wire.Field{i.passedField(r, left.skipped, left.reason)}, left.of)
 }
 
 // namesIn names the items of a bulk whose answer may come in a form that optimist can't read.
@@ -80,14 +79,15 @@ func (i *Interceptor) namesIn(r *request) []bulk.Name {
 
 // asIs is a bulk that is to be forwarded as it is.
 type asIs struct {
-	reason string      // why optimist deals with none of its items; empty: a rule takes some, and there is nothing to do for it
-	of     []bulk.Name // all items' names, as far as they are known and somebody may need them
+	reason  string      // why optimist deals with none of its items; empty: there is nothing to do for them
+	untaken bool        // no rule takes any of its items: then nothing is said of it
+	of      []bulk.Name // all items' names, as far as they are known and somebody may need them
 	// skipped is a rule whose transform isn't applied to an item; nil: there is none, or nobody has read the items.
 	skipped *rule.Rule
 }
 
-// untaken says, in place of a reason, that no rule takes any item of a bulk: then nothing is said of it.
-const untaken = "untaken"
+// unread reports whether nobody has read the items, for that reason.
+func (a *asIs) unread() bool { return a.reason != "" && a.reason != outcome.ReasonBulk }
 
 // isOfItsPath reports whether it can be seen at once that no item of the bulk names an index. That costs a look for a word: to read the
 // items takes many times as long. It is false where that can't be told: items may hold the word in a document, or spell it with escapes,

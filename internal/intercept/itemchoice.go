@@ -40,7 +40,7 @@ const lookedAt = 64
 // then nobody needs them. The error is bulk.ErrUnreadable.
 func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 	known := b.r.Client().Known
-	l.reason = untaken
+	l.untaken = true
 	for more := true; more; b.forget() {
 		err = b.read(reader, lookedAt)
 		more = err == nil && len(b.all) == lookedAt
@@ -52,9 +52,9 @@ func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 				b.forget()
 				return looked{found: true}, nil
 			case it.course == byRule:
-				l.reason = outcome.ReasonBulk
-			case it.rule != nil && l.reason == untaken:
-				l.reason = ""
+				l.reason, l.untaken = outcome.ReasonBulk, false
+			case it.rule != nil:
+				l.untaken = false
 			}
 			if it.skipped != nil {
 				l.skipped = it.skipped
