@@ -263,13 +263,4 @@ func (x *Exchange) flush(tail []byte) error {
 const maxCopied = 16 << 10
 
 // isRead reports whether the request changes nothing. If its answer is lost, no outcome is unknown.
-func (x *Exchange) isRead() bool { return x.op.Kind.Read() || safe(x.head.Method) }
-
-// safe reports whether requests with the method change nothing (RFC 9110 §9.2.1).
-func safe(method []byte) bool {
-	switch string(method) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
-}
+func (x *Exchange) isRead() bool { return x.op.Kind.Read() || wire.IsSafe(x.head.Method) }

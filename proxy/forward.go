@@ -116,7 +116,7 @@ func (x *Exchange) composeRequest(o *ForwardOptions) error {
 // repeatable reports whether the request may be sent again after its answer was lost. A scroll isn't repeatable, although its
 // method is GET: each request moves it on, and a second one would get the next page in place of the lost one.
 func (x *Exchange) repeatable() bool {
-	return safe(x.head.Method) && !scrolls(x.op.Path)
+	return wire.IsSafe(x.head.Method) && !scrolls(x.op.Path)
 }
 
 // scrolls reports whether a path may be that of a scroll. Engines decode escaped letters, so that an API's path with an escape

@@ -59,7 +59,7 @@ func (i *Interceptor) dryRun(r *request) bool {
 		r.Fail(&proxy.Failure{Status: 400, Type: TypeBadDryRun,
 			Reason: "the values of " + DryRunField + " are true and false; the request was not carried out"})
 		return true
-	case !dry || op.Kind.Read() || reads(r.Head().Method):
+	case !dry || op.Kind.Read() || wire.IsSafe(r.Head().Method):
 		return false
 	case !op.Kind.Write() && op.Kind != api.IndexAuto:
 		r.Fail(&proxy.Failure{Status: 400, Type: TypeNoDryRun,
@@ -81,14 +81,6 @@ func (i *Interceptor) dryRun(r *request) bool {
 	}
 	_ = r.AnswerOwn(http.StatusOK, []wire.Field{respond.JSON, {Name: []byte(DryRunField), Value: []byte("true")}}, body)
 	return true
-}
-
-func reads(method []byte) bool {
-	switch string(method) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
 }
 
 // account is the account of what a write would do.

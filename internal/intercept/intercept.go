@@ -10,6 +10,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
+	"optimist/internal/wire"
 	"optimist/proxy"
 )
 
@@ -29,7 +30,7 @@ func (i *Interceptor) dispatch(r *request) bool {
 		return true
 	}
 	switch op := r.Op(); {
-	case op.Kind == api.Other && op.Ambiguous && !reads(r.Head().Method):
+	case op.Kind == api.Other && op.Ambiguous && !wire.IsSafe(r.Head().Method):
 		i.writeByEngine(r, outcome.ReasonUnasked, func() (takers, error) { return i.guarding(), nil }, nil)
 		return true
 	case op.Kind == api.IndexAdmin:

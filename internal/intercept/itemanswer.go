@@ -99,7 +99,7 @@ func (b *items) answer(began time.Time) {
 		_ = r.Answer(http.StatusOK, append(head, field), body)
 		return
 	}
-	_ = r.AnswerOwn(http.StatusOK, []wire.Field{jsonField, field}, body)
+	_ = r.AnswerOwn(http.StatusOK, []wire.Field{respond.JSON, field}, body)
 }
 
 // roomOfSummary is more bytes than a bulk.Summary takes, and roomOfElement what an element of the answer takes beyond the body of a single
@@ -129,8 +129,6 @@ func (b *items) noteAnswers() {
 	}
 	b.works = nil
 }
-
-var jsonField = wire.Field{Name: []byte("Content-Type"), Value: []byte("application/json")}
 
 func itemsField(account *outcome.Items) wire.Field {
 	return wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}

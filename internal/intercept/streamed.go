@@ -103,7 +103,7 @@ func (s *stream) answer() {
 	}
 	a := proxy.Streamed{Status: http.StatusOK, Fields: append(s.head, field)}
 	if s.head == nil {
-		a.Own, a.Fields = true, []wire.Field{jsonField, field}
+		a.Own, a.Fields = true, []wire.Field{respond.JSON, field}
 	}
 	if !s.refresh.last(s) {
 		a.Fields = append(a.Fields, wire.Field{Name: []byte("Warning"), Value: []byte(`299 optimist "the engine hasn't refreshed all of it"`)})

@@ -117,6 +117,15 @@ func lower(c byte) byte {
 	return c
 }
 
+// IsSafe reports whether requests with the method change nothing (RFC 9110 §9.2.1).
+func IsSafe(method []byte) bool {
+	switch string(method) {
+	case "GET", "HEAD", "OPTIONS":
+		return true
+	}
+	return false
+}
+
 // MethodString returns method as a string, without allocating for those that the engines know.
 func MethodString(method []byte) string {
 	for _, m := range [...]string{"GET", "PUT", "POST", "HEAD", "DELETE", "PATCH", "OPTIONS"} {
