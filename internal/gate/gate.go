@@ -11,6 +11,7 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
+	"optimist/internal/doc"
 	"optimist/internal/fencing"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
@@ -82,8 +83,9 @@ func (l glance) Admit(ctx context.Context, p *Protected) *Refusal {
 	return l.Locks.Admit(ctx, p)
 }
 
-// Ask asks whether a write may go in place of cur; either is nil where there is no document. The answer is nil if it may.
-func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *respond.Answer, reason string) {
+// Ask asks whether a write may go in place of cur. cur has no numbers where there is no document, and body is nil where none shall be. The
+// answer is nil if the write may go.
+func (g *Gate) Ask(ctx context.Context, w *Write, cur *doc.Revision, body []byte) (answer *respond.Answer, reason string) {
 	l := w.Rule.Locks
 	p := &Protected{Names: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens,
 		NoIndex: w.Index.UUID == "" && w.Index.Unknown == ""}
@@ -91,10 +93,10 @@ func (g *Gate) Ask(ctx context.Context, w *Write, cur, body []byte) (answer *res
 		p.Paths = append(p.Paths, p.ID)
 	}
 	if l.Field != nil {
-		if why := g.whyPathUnknown(ctx, w); why != "" {
+		if why := g.whyPathUnknown(ctx, w, cur); why != "" {
 			return w.Unguardable(why), outcome.ReasonUnguardable
 		}
-		for _, source := range [2][]byte{cur, body} {
+		for _, source := range [2][]byte{cur.Source, body} {
 			paths, why := pathsAt(source, l.Field)
 			if why != "" {
 				return w.Unguardable(why), outcome.ReasonUnguardable
@@ -133,9 +135,16 @@ func (w *Write) namesOfIndex() []string {
 	return names
 }
 
+// Hides reports whether a revision doesn't show where in the tree of locks its document is, because it has no source.
+func Hides(r *rule.Rule, cur *doc.Revision) bool {
+	return ReadsPath(r) && cur.Known() && cur.Source == nil
+}
+
 // whyPathUnknown is why nobody knows where in the tree of locks the document is, or "".
-func (g *Gate) whyPathUnknown(ctx context.Context, w *Write) string {
+func (g *Gate) whyPathUnknown(ctx context.Context, w *Write, cur *doc.Revision) string {
 	switch {
+	case Hides(w.Rule, cur):
+		return "its document can't be read, which says where in the tree of locks it is"
 	case w.Pipeline, w.Index.Pipeline:
 		return "an ingest pipeline may change its path, which says where in the tree of locks it is"
 	case w.AsPart:

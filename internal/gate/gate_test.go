@@ -40,7 +40,7 @@ func TestADocumentIsLockedByAnyNameOfItsIndex(t *testing.T) {
 	g := &Gate{Locks: k}
 	w := writing(&rule.Locks{ByID: true, Global: "all"})
 	w.Index.DataStream = "stream"
-	if answer, _ := g.Ask(t.Context(), w, nil, nil); answer != nil {
+	if answer, _ := g.Ask(t.Context(), w, &doc.Revision{}, nil); answer != nil {
 		t.Fatalf("refused: %+v", answer)
 	}
 	if want := []string{"alias", "shop", "stream", "other"}; !slices.Equal(k.asked.Names, want) || k.asked.Global != "all" ||
@@ -52,7 +52,7 @@ func TestADocumentIsLockedByAnyNameOfItsIndex(t *testing.T) {
 func TestARefusalIsTheAnswerAndAGlanceChangesNothing(t *testing.T) {
 	k := &keeper{refusal: &Refusal{Status: 423, Body: []byte("{}"), Reason: outcome.ReasonLocked}}
 	g := (&Gate{Locks: k}).Glance(nil)
-	answer, reason := g.Ask(t.Context(), writing(&rule.Locks{ByID: true}), nil, nil)
+	answer, reason := g.Ask(t.Context(), writing(&rule.Locks{ByID: true}), &doc.Revision{}, nil)
 	if answer == nil || answer.Status != 423 || reason != outcome.ReasonLocked || !k.asked.Dry {
 		t.Errorf("%+v, %q, asked %+v", answer, reason, k.asked)
 	}
@@ -63,7 +63,7 @@ func TestAWriteWhosePathNobodyKnowsIsRefusedUnasked(t *testing.T) {
 	k := &keeper{}
 	w := writing(&rule.Locks{Field: []string{"path"}})
 	w.AsPart = true
-	answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, nil, nil)
+	answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, &doc.Revision{}, nil)
 	if answer == nil || answer.Status != 400 || reason != outcome.ReasonUnguardable || k.asked != nil ||
 		!strings.Contains(string(answer.Body), "enforces locks") {
 		t.Errorf("%+v, %q, asked %+v", answer, reason, k.asked)
@@ -123,9 +123,21 @@ func TestADocumentWhosePathsCanNotBeReadIsRefused(t *testing.T) {
 		k := &keeper{}
 		w := writing(&rule.Locks{Field: []string{"path"}})
 		w.Op = &api.Op{Kind: api.Create}
-		answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, nil, []byte(source))
+		answer, reason := (&Gate{Locks: k}).Ask(t.Context(), w, &doc.Revision{}, []byte(source))
 		if answer == nil || answer.Status != 400 || reason != outcome.ReasonUnguardable || k.asked != nil || !strings.Contains(string(answer.Body), want) {
 			t.Errorf("%.40s: %+v, %q, asked %+v", source, answer, reason, k.asked)
+		}
+	}
+}
+
+// TestADocumentThatHidesItsPlaceIsNotWritten: without its source nobody knows which locks of the tree protect it.
+func TestADocumentThatHidesItsPlaceIsNotWritten(t *testing.T) {
+	hidden := &doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}}
+	for _, l := range []*rule.Locks{{Field: []string{"path"}}, {ByID: true}} {
+		w := writing(l)
+		answer, reason := (&Gate{Locks: &keeper{}}).Ask(t.Context(), w, hidden, []byte(`{"path":"a"}`))
+		if hides := l.Field != nil; Hides(w.Rule, hidden) != hides || hides != (reason == outcome.ReasonUnguardable) || hides != (answer != nil) {
+			t.Errorf("%+v: %v, %q", l, answer, reason)
 		}
 	}
 }

@@ -24,18 +24,14 @@ func (a *attempt) admit(ctx context.Context, body []byte) (again bool) {
 	if !a.s.gate.Enforces(first.Rule) {
 		return false
 	}
-	if first.hidesPath(&a.cur) {
-		if a.source.isRead() {
-			a.bar(ctx, first.atGate().Unguardable(whyPathHidden), outcome.ReasonUnguardable)
-			return false
-		}
+	if gate.Hides(first.Rule, &a.cur) && !a.source.isRead() {
 		a.source = unread
 		return true
 	}
 	if first.draft.Delete {
 		body = nil
 	}
-	if answer, reason := a.s.gate.Ask(ctx, first.atGate(), a.cur.Source, body); answer != nil {
+	if answer, reason := a.s.gate.Ask(ctx, first.atGate(), &a.cur, body); answer != nil {
 		a.bar(ctx, answer, reason)
 	}
 	return false
@@ -46,10 +42,9 @@ func (a *attempt) bar(ctx context.Context, answer *respond.Answer, reason string
 	a.judgeConflicts(ctx)
 	a.batch.Forget()
 	for _, c := range a.open {
-		c.obstacle, c.Outcome.Reason = locked, reason
-		c.Outcome.Kind = c.kindRefused()
+		c.bar(c.kindRefused(), answer.Clone(), reason)
 	}
-	a.answerAll(answer)
+	a.open = nil
 }
 
 // admitPassed asks the locks about a write that goes without a lane. The engine itself has to guard it: the write only creates a document,
@@ -69,7 +64,8 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 	makesNew := c.isCreate() || c.Op.Kind == api.IndexAuto
 	guarded := n.Known() && !(readsPath && c.Op.Kind == api.Update) // only the engine knows the document that an _update makes
 	if !makesNew && !guarded {
-		c.refuseUnguardable(c.atGate().WhyUnguarded())
+		w := c.atGate()
+		c.bar(outcome.Refused, w.Unguardable(w.WhyUnguarded()), outcome.ReasonUnguardable)
 		return true, nil
 	}
 	var cur doc.Revision
@@ -86,31 +82,19 @@ func (s *Service) admitPassed(ctx context.Context, c *change, body []byte) (done
 
 // barAlone gives a change without a lane the answer of the locks, if its rule enforces them and they refuse it. It reports whether they do.
 func (s *Service) barAlone(ctx context.Context, c *change, cur *doc.Revision, body []byte) bool {
-	switch {
-	case !s.gate.Enforces(c.Rule):
+	if !s.gate.Enforces(c.Rule) {
 		return false
-	case c.hidesPath(cur):
-		c.refuseUnguardable(whyPathHidden)
-		return true
 	}
-	answer, reason := s.gate.Ask(ctx, c.atGate(), cur.Source, body)
+	answer, reason := s.gate.Ask(ctx, c.atGate(), cur, body)
 	if answer == nil {
 		return false
 	}
-	c.answer, c.obstacle = answer, locked
-	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, reason
+	c.bar(outcome.Refused, answer, reason)
 	return true
 }
 
-// hidesPath reports whether nobody knows where in the tree of locks the document is, because its revision has no source.
-func (c *change) hidesPath(cur *doc.Revision) bool {
-	return gate.ReadsPath(c.Rule) && cur.Known() && cur.Source == nil
-}
-
-const whyPathHidden = "its document can't be read, which says where in the tree of locks it is"
-
-// refuseUnguardable answers a write that can't be guarded, and so must not be sent under enforced locks.
-func (c *change) refuseUnguardable(why string) {
-	c.answer, c.obstacle = c.atGate().Unguardable(why), locked
-	c.Outcome.Kind, c.Outcome.Reason = outcome.Refused, outcome.ReasonUnguardable
+// bar gives the change the answer of the locks.
+func (c *change) bar(kind outcome.Kind, answer *respond.Answer, reason string) {
+	c.answer, c.obstacle = answer, locked
+	c.Outcome.Kind, c.Outcome.Reason = kind, reason
 }
