@@ -130,17 +130,21 @@ const (
 // Document is a document as the engine's answers name it. Type is empty where the engine names none.
 type Document struct{ Index, Type, ID string }
 
+// begin is the beginning of an answer of about that size: an object with the document's names. A document that isn't made has no id.
+func (d *Document) begin(size int) []byte {
+	b := gjson.AppendJSONString(append(make([]byte, 0, size), `{"_index":`...), d.Index)
+	if d.Type != "" {
+		b = gjson.AppendJSONString(append(b, `,"_type":`...), d.Type)
+	}
+	if d.ID != "" {
+		b = gjson.AppendJSONString(append(b, `,"_id":`...), d.ID)
+	}
+	return b
+}
+
 // Written is the engine's answer to a write of the document that left rev.
 func Written(d Document, rev doc.Revision, result string) *Answer {
-	b := append(make([]byte, 0, 160), `{"_index":`...)
-	b = gjson.AppendJSONString(b, d.Index)
-	if d.Type != "" {
-		b = append(b, `,"_type":`...)
-		b = gjson.AppendJSONString(b, d.Type)
-	}
-	b = append(b, `,"_id":`...)
-	b = gjson.AppendJSONString(b, d.ID)
-	b = append(b, `,"_version":`...)
+	b := append(d.begin(160), `,"_version":`...)
 	b = strconv.AppendInt(b, rev.Version, 10)
 	b = append(b, `,"result":"`...)
 	b = append(b, result...)
@@ -203,15 +207,7 @@ func NoSuchIndex(name, more string) *Answer {
 
 // Kept is the answer to a write that was not made, and is kept as a dead letter.
 func Kept(d Document, id, reason string) *Answer {
-	b := append(make([]byte, 0, 200), `{"_index":`...)
-	b = gjson.AppendJSONString(b, d.Index)
-	if d.Type != "" {
-		b = gjson.AppendJSONString(append(b, `,"_type":`...), d.Type)
-	}
-	if d.ID != "" {
-		b = gjson.AppendJSONString(append(b, `,"_id":`...), d.ID)
-	}
-	b = append(b, `,"result":"dead_letter","dead_letter":{"id":`...)
+	b := append(d.begin(200), `,"result":"dead_letter","dead_letter":{"id":`...)
 	b = gjson.AppendJSONString(b, id)
 	b = gjson.AppendJSONString(append(b, `,"reason":`...), reason)
 	a := own(http.StatusAccepted, append(b, '}', '}'))
