@@ -113,16 +113,6 @@ func (w *Search) ViewIsStored() bool {
 
 // kindOf is the kind of a base of the session's, as the outcome names it.
 func kindOf(k session.Kind) outcome.BaseKind {
-	switch k {
-	case session.KindRead:
-		return outcome.BaseRead
-	case session.KindView:
-		return outcome.BaseView
-	case session.KindAbsent:
-		return outcome.BaseAbsent
-	case session.KindLost:
-		return outcome.BaseLost
-	default:
-		return outcome.BaseNone
-	}
+	return [...]outcome.BaseKind{session.KindRead: outcome.BaseRead, session.KindView: outcome.BaseView,
+		session.KindAbsent: outcome.BaseAbsent, session.KindLost: outcome.BaseLost, session.KindExplicit: outcome.BaseNone}[k]
 }
