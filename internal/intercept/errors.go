@@ -9,6 +9,7 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/es"
 	"optimist/internal/etag"
+	"optimist/internal/idempotency"
 	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/undo"
@@ -28,29 +29,57 @@ func fail(r *request, err error) {
 	r.Fail(failure(err))
 }
 
-// failure gives this package's meaning to the errors of a write. Other errors are the door's own.
+// meanings are what errors of a write, and of its Idempotency-Key, mean to the client. The first one that fits counts.
+var meanings = []struct {
+	err    error
+	status int
+	kind   string
+}{
+	{idempotency.ErrBadKey, http.StatusBadRequest, typeIllegal},
+	{idempotency.ErrOther, http.StatusUnprocessableEntity, typeKeyReused},
+	{idempotency.ErrUnderWay, http.StatusConflict, typeKeyInUse},
+	{idempotency.ErrTooLong, http.StatusConflict, typeKeyTooLong},
+	{idempotency.ErrUnknown, http.StatusGatewayTimeout, proxy.TypeUnknown},
+	{idempotency.ErrStore, http.StatusServiceUnavailable, typeKeyStore},
+	{write.ErrUnknownOutcome, http.StatusGatewayTimeout, proxy.TypeUnknown},
+	{intake.ErrTimeout, http.StatusServiceUnavailable, "timeout_exception"},
+	{base.ErrPreconditionRequired, http.StatusPreconditionRequired, "precondition_required"},
+	{base.ErrLost, http.StatusConflict, typeConflict},
+	{base.ErrAmbiguous, http.StatusConflict, typeConflict},
+	{base.ErrNoMatch, http.StatusConflict, typeConflict},
+	{etag.ErrBad, http.StatusBadRequest, typeIllegal},
+	{intake.ErrContradiction, http.StatusBadRequest, typeIllegal},
+}
+
+// The types of the engine's own errors.
+const (
+	typeIllegal  = "illegal_argument_exception"
+	typeConflict = "version_conflict_engine_exception"
+)
+
+// failure gives this package's meaning to an error. Errors without one are the door's own.
 func failure(err error) error {
 	var f *outcome.Failure
 	if errors.As(err, &f) {
 		err = f.Err
 	}
+	for _, m := range meanings {
+		if errors.Is(err, m.err) {
+			return &proxy.Failure{Status: m.status, Type: m.kind, Reason: err.Error()}
+		}
+	}
 	switch {
-	case errors.Is(err, write.ErrUnknownOutcome):
-		return &proxy.Failure{Status: 504, Type: proxy.TypeUnknown, Reason: err.Error()}
-	case errors.As(err, new(*undo.RefusedError)):
-		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
-	case errors.Is(err, intake.ErrTimeout):
-		return &proxy.Failure{Status: 503, Type: "timeout_exception", Reason: err.Error()}
+	case errors.As(err, new(*undo.RefusedError)), errors.As(err, new(*uri.EscapeError)):
+		return illegal(err.Error())
 	case errors.Is(err, write.ErrNotWritten):
 		return unasked(err)
-	case errors.Is(err, base.ErrPreconditionRequired):
-		return &proxy.Failure{Status: 428, Type: "precondition_required", Reason: err.Error()}
-	case errors.Is(err, base.ErrLost), errors.Is(err, base.ErrAmbiguous), errors.Is(err, base.ErrNoMatch):
-		return &proxy.Failure{Status: 409, Type: "version_conflict_engine_exception", Reason: err.Error()}
-	case errors.Is(err, etag.ErrBad), errors.Is(err, intake.ErrContradiction), errors.As(err, new(*uri.EscapeError)):
-		return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: err.Error()}
 	}
 	return err
+}
+
+// illegal is the engine's error for a request that asks for something that can't be done.
+func illegal(reason string) error {
+	return &proxy.Failure{Status: http.StatusBadRequest, Type: typeIllegal, Reason: reason}
 }
 
 // refusedReads are the statuses by which the engine refuses a read; of a closed index it is a 400. Any other one may be somebody else's,

@@ -18,7 +18,6 @@ import (
 	"optimist/internal/learn"
 	"optimist/internal/obs"
 	"optimist/internal/outbound"
-	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/share"
@@ -119,7 +118,7 @@ func (i *Interceptor) Owner(x *proxy.Exchange) budget.Owner {
 	return c.Owner()
 }
 
-// outcomeField is the field that says what became of a write.
-func outcomeField(o *outcome.Outcome) wire.Field {
+// outcomeField is the field that says what became of a write, or of several.
+func outcomeField(o interface{ Append(dst []byte) []byte }) wire.Field {
 	return wire.Field{Name: []byte("Optimist-Outcome"), Value: o.Append(nil)}
 }

@@ -68,7 +68,7 @@ func (b *items) answer(began time.Time) {
 	var account outcome.Items
 	if err := b.deniedWhole(&account); err != nil {
 		b.noteAnswers()
-		r.Fail(err, itemsField(&account))
+		r.Fail(err, outcomeField(&account))
 		return
 	}
 	s := b.group.Summary()
@@ -90,7 +90,7 @@ func (b *items) answer(began time.Time) {
 	body = respond.Filtered(r.Op().Query, body)
 	whole := b.refusal()
 	b.noteAnswers()
-	field := itemsField(&account)
+	field := outcomeField(&account)
 	if whole != nil {
 		_ = r.Answer(whole.Status, append(whole.Fields, field), whole.Body)
 		return
@@ -128,10 +128,6 @@ func (b *items) noteAnswers() {
 		b.i.works.Put(some)
 	}
 	b.works = nil
-}
-
-func itemsField(account *outcome.Items) wire.Field {
-	return wire.Field{Name: []byte("Optimist-Outcome"), Value: account.Append(nil)}
 }
 
 // refusal is the engine's answer where that refuses the whole bulk, and nothing of it was done.

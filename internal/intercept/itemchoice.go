@@ -1,15 +1,12 @@
 package intercept
 
 import (
-	"net/http"
-
 	"optimist/internal/api"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
-	"optimist/proxy"
 )
 
 // ruleOf is the rule that takes the item.
@@ -141,15 +138,13 @@ func (b *items) refuse(it *item) error {
 
 // refusedBy is what an item gets whose rule refuses items of bulks.
 func refusedBy(ru *rule.Rule) error {
-	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
-		Reason: "rule [" + ru.Name + "] refuses items of a bulk: write this document by a request of its own"}
+	return illegal("rule [" + ru.Name + "] refuses items of a bulk: write this document by a request of its own")
 }
 
 // elsewhere is what an item gets if its rule may refuse writes, or changes them, and nobody can tell which document it is.
 func elsewhere(it *item) error {
-	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
-		Reason: "the path names another index than the action, [" + it.Index + "], and there is no index of the path's name: rule [" +
-			it.rule.Name + "] needs the action's index in the path, or none"}
+	return illegal("the path names another index than the action, [" + it.Index + "], and there is no index of the path's name: rule [" +
+		it.rule.Name + "] needs the action's index in the path, or none")
 }
 
 // pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then an

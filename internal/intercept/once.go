@@ -55,8 +55,7 @@ func (i *Interceptor) once(r *request) bool {
 		return false
 	}
 	if err == nil && (!r.Rewritable() || op.Fragment) {
-		err = &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception",
-			Reason: "a request that is signed, or whose target has a number sign, can't have an Idempotency-Key"}
+		err = illegal("a request that is signed, or whose target has a number sign, can't have an Idempotency-Key")
 	}
 	h := r.Head()
 	h.Fields = wire.Without(h.Fields, "accept-encoding") // who repeats the request may ask for another one
@@ -65,7 +64,7 @@ func (i *Interceptor) once(r *request) bool {
 		body, _, err = r.Plain(i.MaxBody)
 	}
 	if err != nil {
-		r.Fail(keyFailure(err))
+		r.Fail(failure(err))
 		return true
 	}
 	i.carryOutOnce(r, i.keyOf(r, name, body).Under(r.tokens).At(r.Place()))
@@ -229,15 +228,10 @@ func (i *Interceptor) findMark(r *request) (*respond.Answer, error) {
 	if reason, err := i.prepare(r, ru); err != nil || reason != "" {
 		return nil, err
 	}
-	a, err := i.Writes.Find(r.Context(), &r.write)
-	if err != nil {
-		return nil, failure(err)
-	}
-	return a, nil
+	return i.Writes.Find(r.Context(), &r.write)
 }
 
 func (i *Interceptor) failKey(r *request, err error) {
-	f := keyFailure(err)
 	var more []wire.Field
 	switch {
 	case errors.Is(err, idempotency.ErrUnderWay):
@@ -250,27 +244,5 @@ func (i *Interceptor) failKey(r *request, err error) {
 	case errors.Is(err, idempotency.ErrStore):
 		i.Metrics.Keys.Inc("failed")
 	}
-	r.Fail(f, more...)
-}
-
-// keyFailure gives this package's meaning to the errors of package idempotency.
-func keyFailure(err error) error {
-	of := func(status int, kind string) error {
-		return &proxy.Failure{Status: status, Type: kind, Reason: err.Error()}
-	}
-	switch {
-	case errors.Is(err, idempotency.ErrBadKey):
-		return of(http.StatusBadRequest, "illegal_argument_exception")
-	case errors.Is(err, idempotency.ErrOther):
-		return of(http.StatusUnprocessableEntity, typeKeyReused)
-	case errors.Is(err, idempotency.ErrUnderWay):
-		return of(http.StatusConflict, typeKeyInUse)
-	case errors.Is(err, idempotency.ErrTooLong):
-		return of(http.StatusConflict, typeKeyTooLong)
-	case errors.Is(err, idempotency.ErrUnknown):
-		return of(http.StatusGatewayTimeout, proxy.TypeUnknown)
-	case errors.Is(err, idempotency.ErrStore):
-		return of(http.StatusServiceUnavailable, typeKeyStore)
-	}
-	return err
+	r.Fail(failure(err), more...)
 }

@@ -15,7 +15,6 @@ import (
 	"optimist/internal/stamp"
 	"optimist/internal/wire"
 	"optimist/internal/write"
-	"optimist/proxy"
 )
 
 // stampField is a field that stamps are taken out of.
@@ -135,8 +134,8 @@ func (f *stampField) judge(body []byte) func(rest []byte, t stamp.Taken, ok bool
 }
 
 func (f *stampField) refusal() error {
-	return &proxy.Failure{Status: 400, Type: "illegal_argument_exception", Reason: "[" + f.name + "] is for the stamp that a document was " +
-		"served with, and isn't stored: send it as it was served, or leave it out, or null"}
+	return illegal("[" + f.name + "] is for the stamp that a document was served with, and isn't stored: send it as it was served, or leave " +
+		"it out, or null")
 }
 
 // takeOutOfPatch looks at the body of a PATCH. A merge patch may be a whole document, with its stamp; an operation on the field

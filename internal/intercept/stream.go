@@ -102,7 +102,7 @@ func (i *Interceptor) guardStream(r *request) (done bool, left asIs) {
 	case in.keeps:
 		r.Fail(err)
 	case err != nil:
-		r.Fail(err, itemsField(&s.account))
+		r.Fail(err, outcomeField(&s.account))
 	default:
 		s.answer()
 	}
@@ -144,8 +144,8 @@ func (s *stream) cutOff(err error) error {
 		if errors.Is(err, bulk.ErrUnended) {
 			why = ": the bulk has to end with a newline"
 		}
-		return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: fmt.Sprintf(
-			"item %d of the bulk can't be read%s; the %d before it were carried out, and nothing behind them", s.items+1, why, s.items)}
+		return illegal(fmt.Sprintf("item %d of the bulk can't be read%s; the %d before it were carried out, and nothing behind them",
+			s.items+1, why, s.items))
 	}
 	failure := proxy.FailureOf(err, false)
 	if failure == nil {

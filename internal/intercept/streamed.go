@@ -96,7 +96,7 @@ func filteredElement(query, element []byte) []byte {
 
 // answer gives the client what became of all items.
 func (s *stream) answer() {
-	field := itemsField(&s.account)
+	field := outcomeField(&s.account)
 	if s.refusal != nil {
 		_ = s.r.Answer(s.refusal.Status, append(s.refusal.Fields, field), s.refusal.Body)
 		return

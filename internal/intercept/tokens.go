@@ -1,14 +1,11 @@
 package intercept
 
 import (
-	"net/http"
-
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
 	"optimist/internal/uri"
-	"optimist/proxy"
 )
 
 // takeTokens reads the tokens of the locks that a write names, and takes them out of its query, which no engine would take. It reports
@@ -25,7 +22,7 @@ func (r *request) takeTokens() (refused bool) {
 	}
 	tokens, err := fencing.Read(h.Fields, op.Query)
 	if err != nil {
-		r.Fail(tokenFailure(err))
+		r.Fail(illegal(err.Error()))
 		return true
 	}
 	r.tokens = tokens
@@ -62,11 +59,7 @@ func (r *request) tokensOf(room *budget.Account, it *bulk.Item) (fencing.Tokens,
 	}
 	tokens, err := r.tokens.With([]byte(it.Token))
 	if err != nil {
-		return nil, tokenFailure(err)
+		return nil, illegal(err.Error())
 	}
 	return tokens, room.Take(tokens.Bytes())
-}
-
-func tokenFailure(err error) error {
-	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: err.Error()}
 }

@@ -15,7 +15,6 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/proxy"
 )
 
 // touchedAtOnce is how many documents are read with one request to be touched. So many ids must have fewer than mostFound documents.
@@ -176,6 +175,4 @@ func (t *touch) write(ctx context.Context, docs []doc.Ref) error {
 	return nil
 }
 
-func untouchable(reason string) error {
-	return &proxy.Failure{Status: http.StatusBadRequest, Type: "illegal_argument_exception", Reason: reason + "; nothing was locked"}
-}
+func untouchable(reason string) error { return illegal(reason + "; nothing was locked") }
