@@ -196,7 +196,7 @@ func TestALostBaseIsRefusedOnlyWhereTheRuleSaysSo(t *testing.T) {
 		"a part of what nobody has read":             {rule: rejects, reason: session.ReasonUnwatched, part: true, pass: true, kind: session.KindLost, cause: "unwatched"},
 		"a part after a restart":                     {rule: rejects, reason: session.ReasonRestart, part: true, err: ErrLost, kind: session.KindLost, cause: "restart"},
 		"a create whose session forgot a document":   {rule: rejects, reason: session.ReasonEvicted, engine: missing, err: ErrLost, kind: session.KindLost, cause: "evicted"},
-		"the engine can't be asked after a restart":  {rule: rejects, reason: session.ReasonRestart, engine: library{err: errors.New("down")}, err: catalog.ErrUnavailable, kind: session.KindLost, cause: "restart"},
+		"the engine can't be asked after a restart":  {rule: rejects, reason: session.ReasonRestart, engine: library{err: errors.New("down")}, err: doc.ErrNotWritten, kind: session.KindLost, cause: "restart"},
 		"demanded where the rule rejects unknown":    {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownReject }), reason: session.ReasonAged, err: ErrPreconditionRequired, kind: session.KindLost, cause: "aged"},
 		"a document that only its numbers are known": {rule: with(func(r *rule.Rule) { r.Unknown = rule.UnknownFetch }), reason: session.ReasonAged, engine: library{rev: doc.Revision{Numbers: at(9)}, err: es.ErrNoSource}, kind: session.KindExplicit, cause: "aged"},
 	} {
@@ -321,7 +321,7 @@ func TestWhyADocumentCannotBeRead(t *testing.T) {
 	}{
 		"no document":      {t.Context(), doc.ErrMissing, []error{doc.ErrMissing}},
 		"no index":         {t.Context(), es.ErrNoIndex, []error{ErrNoIndex, doc.ErrMissing}},
-		"no node":          {t.Context(), errors.New("down"), []error{catalog.ErrUnavailable}},
+		"no node":          {t.Context(), errors.New("down"), []error{doc.ErrNotWritten}},
 		"the time is over": {ended, errors.New("down"), []error{intake.ErrTimeout}},
 	} {
 		w := writing(t, "PUT", "/shop/_doc/1", all)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intake"
@@ -72,7 +71,7 @@ func (f *Finder) LocateNew(ctx context.Context, w *Search) bool {
 }
 
 // Current reads the write's document as it is now, on its client's behalf. Errors are doc.ErrMissing, ErrNoIndex, which is one,
-// ErrMoved, and intake.ErrTimeout and catalog.ErrUnavailable, which say that nothing was written.
+// ErrMoved, and intake.ErrTimeout and doc.ErrNotWritten, which say that nothing was written.
 func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
 	rev, err := f.fetch(ctx, w)
 	switch {
@@ -84,7 +83,7 @@ func (f *Finder) Current(ctx context.Context, w *Search) (doc.Revision, error) {
 	case errors.Is(context.Cause(ctx), intake.ErrTimeout):
 		return doc.Revision{}, intake.ErrTimeout
 	}
-	return rev, fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
+	return rev, fmt.Errorf("%w: %w", doc.ErrNotWritten, err)
 }
 
 // SeesWhole tells whether the client's view of the index's documents is unfiltered. The error says that the engine couldn't be

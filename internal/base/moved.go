@@ -17,7 +17,7 @@ import (
 // deleted and made anew. The numbers of the index before are no guard in the one after, which may have the same numbers by chance.
 
 // ErrMoved reports that the write's name stands for another index than when the write began. Nothing was written. The write begins again.
-var ErrMoved = fmt.Errorf("%w: its name stands for another index than a moment ago", catalog.ErrUnavailable)
+var ErrMoved = fmt.Errorf("%w: its name stands for another index than a moment ago", doc.ErrNotWritten)
 
 // sharedAge is how old what is known of a name may be where a document is read by the index's own name, because the write's name finds
 // several indices.

@@ -28,9 +28,6 @@ import (
 // ErrTooLong is why the engine isn't asked about a name. It wouldn't take so long a path.
 var ErrTooLong = errors.New("the name is too long")
 
-// ErrUnavailable reports that the engine couldn't be asked. Nothing was written.
-var ErrUnavailable = errors.New("nothing was written")
-
 const (
 	trustAge     = time.Minute
 	refusalAge   = 10 * time.Second // how long a refusal or a failure is believed
@@ -185,7 +182,7 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 // where maxAge is zero: a second for a name that isn't the index's own. Nor is it older than a suspicion about the index. An index that
 // isn't there yet is not remembered: the write may make it. But callers that wait at the same time share that answer, as they do any other,
 // and a failure. After a failure, what was known before counts. If nothing was, the write can't be sent: so the question has all the time
-// that a question may have. The error is ErrUnavailable.
+// that a question may have. The error is doc.ErrNotWritten.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
 	if e, found := c.names.Get(nameKey{name, asker.Realm}); !found || !wasKnown(e.index.last.Load()) {
 		asker.Until = time.Time{}
@@ -200,7 +197,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,
 // and no longer than a second for an answer of its own. For a while after a failure, Learn asks nothing. For as long, it doesn't ask again
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
-// learns is also for Cached, Knows and Home. The error is ErrUnavailable.
+// learns is also for Cached, Knows and Home. The error is doc.ErrNotWritten.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
 	if e, err := c.entryOf(asker, name); err == nil {
 		if a := e.several.Load(); c.holds(a, asker, c.Now(), 0) {
@@ -305,7 +302,7 @@ func lastKnown(before *answer[Index], name string, err error) (Index, error) {
 }
 
 func unavailable(name string, err error) error {
-	return fmt.Errorf("%w: it can't be asked what [%.*s] is: %w", ErrUnavailable, maxName, name, err)
+	return fmt.Errorf("%w: it can't be asked what [%.*s] is: %w", doc.ErrNotWritten, maxName, name, err)
 }
 
 // Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/session"
 )
@@ -70,7 +71,7 @@ func TestThoseWhoWaitShareAFailure(t *testing.T) {
 				<-time.After(2 * trustAge)
 				took := inTurn(20, func() {
 					ix, err := c.Resolve(t.Context(), asker("anna"), "shop", 0)
-					if known != (err == nil) || known != ix.Exists() || err != nil && !errors.Is(err, ErrUnavailable) {
+					if known != (err == nil) || known != ix.Exists() || err != nil && !errors.Is(err, doc.ErrNotWritten) {
 						t.Errorf("%+v %v", ix, err)
 					}
 				})
@@ -205,7 +206,7 @@ func TestWhoIsGoneWaitsForNobodyThatAsks(t *testing.T) {
 		synctest.Wait()
 		took := inTurn(1, func() {
 			cancel()
-			if _, err := c.Resolve(ctx, asker("anna"), "shop", 0); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnavailable) {
+			if _, err := c.Resolve(ctx, asker("anna"), "shop", 0); !errors.Is(err, context.Canceled) || !errors.Is(err, doc.ErrNotWritten) {
 				t.Error(err)
 			}
 		})
@@ -282,7 +283,7 @@ func TestAQuestionEndsWithThePatienceOfItsWrite(t *testing.T) {
 					}
 				}
 				writes(askingBudget, func(a Asker) {
-					if _, err := c.Resolve(t.Context(), a, "shop", 0); !errors.Is(err, ErrUnavailable) {
+					if _, err := c.Resolve(t.Context(), a, "shop", 0); !errors.Is(err, doc.ErrNotWritten) {
 						t.Error(err)
 					}
 				})

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/outcome"
@@ -108,7 +109,7 @@ func TestNobodyKeepsMegabytesByNames(t *testing.T) {
 	_, whole := c.SeesWhole(t.Context(), at(1, "anna"), long, "")
 	_, learnt := c.Learn(t.Context(), at(1, "anna"), long)
 	for _, err := range []error{err, whole, learnt} {
-		if !errors.Is(err, ErrUnavailable) || len(err.Error()) > 2*maxName {
+		if !errors.Is(err, doc.ErrNotWritten) || len(err.Error()) > 2*maxName {
 			t.Errorf("an error of %d bytes: %.200v", len(err.Error()), err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"optimist/internal/ack"
-	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/upstream"
@@ -20,18 +19,13 @@ import (
 	"optimist/retry"
 )
 
-var (
-	// ErrUnknownOutcome reports a write that may or may not have been applied. Every error with it in the chain means this; all others
-	// mean that nothing was written.
-	ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
+// ErrUnknownOutcome reports a write that may or may not have been applied. Every error with it in the chain means this; all others mean
+// that nothing was written.
+var ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
 
-	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
-	ErrNotWritten = catalog.ErrUnavailable
-)
-
-// CantAsk says that it couldn't be asked whether the client's view is whole. It is an ErrNotWritten.
+// CantAsk says that it couldn't be asked whether the client's view is whole. It is an doc.ErrNotWritten.
 func CantAsk(err error) error {
-	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", ErrNotWritten, err)
+	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", doc.ErrNotWritten, err)
 }
 
 // answerTimeout bounds how long a write waits for its answer; after it the outcome is unknown. The engine itself gives up after the
@@ -44,7 +38,7 @@ var errNoAcknowledgement = errors.New("the answer to the write is a success, and
 // Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
 // client's next one is based on it. If the client leaves before its write was sent, the write is never sent.
 //
-// Errors are ErrUnknownOutcome, except if nothing was sent: then they are ErrNotWritten or upstream.NotSent.
+// Errors are ErrUnknownOutcome, except if nothing was sent: then they are doc.ErrNotWritten or upstream.NotSent.
 type Sender struct{ Up es.Doer }
 
 // Send sends one request and waits for its answer.
@@ -116,7 +110,7 @@ func lostAnswer(err error) error {
 	case errors.Is(err, upstream.NotSent):
 		return err
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled && !failed.Sent:
-		return fmt.Errorf("%w: %w", ErrNotWritten, err)
+		return fmt.Errorf("%w: %w", doc.ErrNotWritten, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
@@ -133,7 +127,7 @@ func cause(err error) error {
 	}
 	var pair interface{ Unwrap() []error }
 	if errors.As(err, &pair) {
-		if of := pair.Unwrap(); len(of) > 1 && (errors.Is(of[0], ErrNotWritten) || errors.Is(of[0], doc.ErrConflict)) {
+		if of := pair.Unwrap(); len(of) > 1 && (errors.Is(of[0], doc.ErrNotWritten) || errors.Is(of[0], doc.ErrConflict)) {
 			return cause(of[len(of)-1])
 		}
 	}
@@ -150,5 +144,5 @@ func MayAskAgain(err error) bool {
 		return false
 	}
 	engines := es.IsAnswer(err) && !es.IsPage(err)
-	return errors.Is(err, ErrNotWritten) && !engines && !errors.Is(err, upstream.NotSent) && !errors.Is(err, es.ErrNoSource)
+	return errors.Is(err, doc.ErrNotWritten) && !engines && !errors.Is(err, upstream.NotSent) && !errors.Is(err, es.ErrNoSource)
 }

@@ -41,7 +41,7 @@ func quick() retry.Policy {
 func TestALostAnswerSaysWhetherTheWriteWasSent(t *testing.T) {
 	for name, one := range map[string]struct{ err, want error }{
 		"no node":              {upstream.NotSent, upstream.NotSent},
-		"cancelled, unsent":    {&upstream.Error{Class: upstream.Cancelled}, ErrNotWritten},
+		"cancelled, unsent":    {&upstream.Error{Class: upstream.Cancelled}, doc.ErrNotWritten},
 		"cancelled, sent":      {&upstream.Error{Class: upstream.Cancelled, Sent: true}, ErrUnknownOutcome},
 		"the connection broke": {errors.New("reset"), ErrUnknownOutcome},
 	} {
@@ -95,7 +95,7 @@ func TestARejectedWriteWhoseNextAnswerIsLostHasNoKnownOutcome(t *testing.T) {
 // try that wasn't made. The client would read it as the end of its write.
 func TestAnUnknownOutcomeIsNotSaidToBeNothingWritten(t *testing.T) {
 	lost := errors.New("the engine answered 302")
-	unread := fmt.Errorf("%w: %w", ErrNotWritten, lost)
+	unread := fmt.Errorf("%w: %w", doc.ErrNotWritten, lost)
 	for name, err := range map[string]error{
 		"a read":           unread,
 		"a question":       CantAsk(lost),
@@ -103,7 +103,7 @@ func TestAnUnknownOutcomeIsNotSaidToBeNothingWritten(t *testing.T) {
 		"something else":   lost,
 	} {
 		got := Unknown(err)
-		if !errors.Is(got, ErrUnknownOutcome) || !errors.Is(got, lost) || errors.Is(got, ErrNotWritten) || errors.Is(got, doc.ErrConflict) ||
+		if !errors.Is(got, ErrUnknownOutcome) || !errors.Is(got, lost) || errors.Is(got, doc.ErrNotWritten) || errors.Is(got, doc.ErrConflict) ||
 			strings.Contains(got.Error(), "nothing was written") || !strings.HasSuffix(got.Error(), "; then: the engine answered 302") {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -49,4 +49,7 @@ var (
 
 	// ErrMissing reports that there is no such document. Nothing was written.
 	ErrMissing = errors.New("document missing")
+
+	// ErrNotWritten reports that the engine couldn't be asked what had to be known before the write. Nothing was written.
+	ErrNotWritten = errors.New("nothing was written")
 )

@@ -10,6 +10,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/identity"
 	"optimist/internal/outcome"
@@ -131,7 +132,7 @@ func failedAgain(err error) *Done {
 		d.Status, d.Body, d.Unknown = refusal.Status, refusal.Append(nil), d.Unknown || refusal.Type == proxy.TypeUnknown
 		return d
 	}
-	d.Unknown = d.Unknown || !errors.Is(err, write.ErrNotWritten)
+	d.Unknown = d.Unknown || !errors.Is(err, doc.ErrNotWritten)
 	d.Body = (&api.Error{Type: proxy.TypeInternal, Reason: err.Error()}).Append(nil)
 	return d
 }

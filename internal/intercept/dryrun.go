@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/internal/explain"
 	"optimist/internal/intake"
 	"optimist/internal/outcome"
@@ -122,6 +123,6 @@ func (i *Interceptor) account(r *request) (*explain.Account, error) {
 func answers(err error) bool {
 	var f *outcome.Failure
 	var up *upstream.Error
-	return errors.As(err, &f) && !errors.Is(err, write.ErrNotWritten) && !errors.Is(err, intake.ErrTimeout) &&
+	return errors.As(err, &f) && !errors.Is(err, doc.ErrNotWritten) && !errors.Is(err, intake.ErrTimeout) &&
 		!errors.Is(err, write.ErrUnknownOutcome) && !errors.As(err, &up)
 }

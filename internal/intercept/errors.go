@@ -7,6 +7,7 @@ import (
 
 	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/etag"
 	"optimist/internal/idempotency"
@@ -71,7 +72,7 @@ func failure(err error) error {
 	switch {
 	case errors.As(err, new(*undo.RefusedError)), errors.As(err, new(*uri.EscapeError)):
 		return illegal(err.Error())
-	case errors.Is(err, write.ErrNotWritten):
+	case errors.Is(err, doc.ErrNotWritten):
 		return unasked(err)
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/base"
 	"optimist/internal/delivery"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/intake"
 	"optimist/internal/learn"
@@ -129,7 +130,7 @@ func whyNotWritten(err error) string {
 		return outcome.UnplacedTimeout
 	case errors.As(err, &failed) && failed.Class == upstream.Cancelled:
 		return ""
-	case errors.Is(err, upstream.NotSent), errors.Is(err, delivery.ErrNotWritten):
+	case errors.Is(err, upstream.NotSent), errors.Is(err, doc.ErrNotWritten):
 		return outcome.UnplacedUnreachable
 	case errors.As(err, &exhausted):
 		return outcome.UnplacedConflict

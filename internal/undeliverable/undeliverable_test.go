@@ -48,7 +48,7 @@ func TestAnErrorSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 	for want, list := range map[string][]error{
 		"":                          {delivery.ErrUnknownOutcome, es.ErrForbidden, context.Canceled, &upstream.Error{Class: upstream.Cancelled}, errors.New("another")},
 		outcome.UnplacedTimeout:     {intake.ErrTimeout},
-		outcome.UnplacedUnreachable: {upstream.NotSent, delivery.ErrNotWritten},
+		outcome.UnplacedUnreachable: {upstream.NotSent, doc.ErrNotWritten},
 		outcome.UnplacedConflict:    {&retry.ExhaustedError{}},
 	} {
 		for _, err := range list {

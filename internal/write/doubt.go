@@ -10,11 +10,8 @@ import (
 	"optimist/internal/doc"
 )
 
-// The possible outcomes of a write without an answer: see package delivery.
-var (
-	ErrUnknownOutcome = delivery.ErrUnknownOutcome
-	ErrNotWritten     = delivery.ErrNotWritten
-)
+// ErrUnknownOutcome is that of package delivery.
+var ErrUnknownOutcome = delivery.ErrUnknownOutcome
 
 // handleNoAnswer deals with a write without an answer. Changes that stay open may go again: a guard protects them, or twice does no harm.
 func (a *attempt) handleNoAnswer(ctx context.Context, err error) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/patch"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -269,7 +270,7 @@ func TestWhereADocumentIsNotSeenWholeItIsNotPatched(t *testing.T) {
 			}
 			return nil, nil
 		}
-		if r := w.client("c").patch(target1, "merge", `{"a":2}`); !errors.Is(r.err, ErrNotWritten) || w.engine.writes() != 0 {
+		if r := w.client("c").patch(target1, "merge", `{"a":2}`); !errors.Is(r.err, doc.ErrNotWritten) || w.engine.writes() != 0 {
 			t.Errorf("got %v", r)
 		}
 		w.engine.before = nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/intake"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -90,7 +91,7 @@ func TestAReadThatTheEngineFailsAtIsTriedOnce(t *testing.T) {
 			return answering(500, `{"error":{"type":"parse_exception","reason":"`+reason+`"},"status":500}`), nil
 		}
 		r := me.send(name, "/shop/_doc/1", `{"n":3}`, wire.Field{Name: []byte("Content-Type"), Value: []byte("application/merge-patch+json")})
-		if reads != 1 || r.status != status || status == 0 && (!errors.Is(r.err, ErrNotWritten) || !strings.Contains(r.err.Error(), reason)) {
+		if reads != 1 || r.status != status || status == 0 && (!errors.Is(r.err, doc.ErrNotWritten) || !strings.Contains(r.err.Error(), reason)) {
 			t.Errorf("%s: %d reads, %v", name, reads, r)
 		}
 	}
@@ -231,7 +232,7 @@ func TestALostReadIsNoUnknownWrite(t *testing.T) {
 		return nil, nil
 	}
 	r := w.client("me").save("1", `{"a":2}`)
-	if !errors.Is(r.err, ErrNotWritten) || errors.Is(r.err, ErrUnknownOutcome) || strings.HasPrefix(r.outcome, "unknown") {
+	if !errors.Is(r.err, doc.ErrNotWritten) || errors.Is(r.err, ErrUnknownOutcome) || strings.HasPrefix(r.outcome, "unknown") {
 		t.Errorf("got %v", r)
 	}
 }
