@@ -70,16 +70,18 @@ type Entry struct {
 	After  []byte       // what shall be stored
 	Remove bool         // the document shall not be there
 	AsPart bool         // it goes as an _update, of which the engine makes the document
+
+	at undo.Place // where the journal has it; zero: nowhere
 }
 
 // Note notes the write. The error is a *MovedError where the document has changed already.
-func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
+func (e *Entry) Note(ctx context.Context) (err error) {
 	why := whyNotUndone(e.Search)
 	if why == "" && (e.AsPart || e.Remove && !e.Guard.Known()) {
 		why = "it can't be guarded"
 	}
 	if why != "" {
-		return at, &undo.RefusedError{Why: why}
+		return &undo.RefusedError{Why: why}
 	}
 	w := undo.Write{Ref: e.Doc.Ref, UUID: e.Index.UUID, Rule: e.Rule.Name, Guard: e.Guard, Fields: e.Fields, Params: e.Caller.Params}
 	if !e.Remove {
@@ -91,10 +93,11 @@ func (e *Entry) Note(ctx context.Context) (at undo.Place, err error) {
 		w.Before = e.Cur.Source
 	default:
 		if w.Before, err = e.before(ctx); err != nil {
-			return at, err
+			return err
 		}
 	}
-	return e.Journal.Note(ctx, &w)
+	e.at, err = e.Journal.Note(ctx, &w)
+	return err
 }
 
 // before reads the revision that the write is to replace; for a create, that there is none. A client that may not write there is refused:

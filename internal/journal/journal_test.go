@@ -79,7 +79,7 @@ func of(e *Entry, engine *engine) {
 
 func TestAWriteIsNotedWithTheDocumentBeforeAndAfter(t *testing.T) {
 	p := &page{}
-	if _, err := entry(p).Note(t.Context()); err != nil {
+	if err := entry(p).Note(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	made := entry(p)
@@ -87,7 +87,7 @@ func TestAWriteIsNotedWithTheDocumentBeforeAndAfter(t *testing.T) {
 	removed := entry(p)
 	removed.Remove = true
 	for _, e := range []*Entry{made, removed} {
-		if _, err := e.Note(t.Context()); err != nil {
+		if err := e.Note(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestAWriteThatCanNotBeUndoneIsNotNoted(t *testing.T) {
 		p := &page{}
 		e := entry(p)
 		change(e)
-		_, err := e.Note(t.Context())
+		err := e.Note(t.Context())
 		var refused *undo.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Why, want) || len(p.noted) != 0 {
 			t.Errorf("%s: %v, noted %v", want, err, p.noted)
@@ -135,7 +135,7 @@ func TestACreateIsNotedOnlyForWhoMayMakeTheDocument(t *testing.T) {
 		e := entry(p)
 		e.Guard, e.Cur = doc.Numbers{}, doc.Revision{}
 		of(e, &try.engine)
-		if _, err := e.Note(t.Context()); !try.is(err) || (len(p.noted) == 1) != (err == nil) {
+		if err := e.Note(t.Context()); !try.is(err) || (len(p.noted) == 1) != (err == nil) {
 			t.Errorf("%s: %v, noted %v", name, err, p.noted)
 		}
 	}
@@ -155,12 +155,13 @@ func TestWhatIsNotAppliedIsStoredAtOnce(t *testing.T) {
 		{0, upstream.NotSent, true, "failed "}, {0, delivery.ErrUnknownOutcome, true, ""},
 	} {
 		p := &page{}
-		n := &Noted{Journal: p, At: undo.Place{Page: 1}, Search: entry(p).Search, Certain: try.certain}
+		e := entry(p)
+		e.at = undo.Place{Page: 1}
 		var res *upstream.Response
 		if try.err == nil {
 			res = enginetest.Response(try.status, `{"result":"updated"}`)
 		}
-		if n.Answered(t.Context(), res, try.err); p.said != try.want {
+		if e.Answered(t.Context(), res, try.err, try.certain); p.said != try.want {
 			t.Errorf("%d, %v, certain %v: %q; want %q", try.status, try.err, try.certain, p.said, try.want)
 		}
 	}

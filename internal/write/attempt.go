@@ -17,12 +17,12 @@ import (
 	"optimist/internal/gate"
 	"optimist/internal/intake"
 	"optimist/internal/intent"
+	"optimist/internal/journal"
 	"optimist/internal/jsontext"
 	"optimist/internal/mark"
 	"optimist/internal/outbound"
 	"optimist/internal/outcome"
 	"optimist/internal/respond"
-	"optimist/internal/undo"
 	"optimist/internal/upstream"
 	"optimist/retry"
 )
@@ -33,26 +33,26 @@ import (
 // the first try, the current revision is the base, or a guess: the revision that the lane's last write left. A guarded write may be made
 // from a guess, but nothing else may be decided by it. After a conflict, the attempt reads the current revision from the engine.
 type attempt struct {
-	s            *Service
-	batch        *retry.Batch[*change]
-	open         []*change // without an answer yet, in order
-	separate     []*change // can't go with the others: each goes by itself, after them
-	cur          doc.Revision
-	trail        mark.Trail // the marks of cur, which aren't in its Source
-	source       source
-	doubt        doubt.Record
-	load         load   // of the last try
-	body         []byte // the document of load, without marks
-	changes      int    // how many changes the last fold has put into the document
-	policy       retry.Policy
-	began        time.Time
-	parked       bool            // the first try waits for the engine's answer: see Parker
-	item         *es.Item        // what was read of the answer to the last try; nil: nobody has read it yet
-	journalPlace undo.Place      // where the journal has its note of the last try; zero: nowhere
-	budgetLevel  int64           // what the leader's request held before the first try
-	conflict     *respond.Answer // the engine's last 409, for when trying ends
-	noIndex      bool            // the engine had no such index when the document was last read
-	moved        bool            // the name now stands for another index than when the changes were made
+	s           *Service
+	batch       *retry.Batch[*change]
+	open        []*change // without an answer yet, in order
+	separate    []*change // can't go with the others: each goes by itself, after them
+	cur         doc.Revision
+	trail       mark.Trail // the marks of cur, which aren't in its Source
+	source      source
+	doubt       doubt.Record
+	load        load   // of the last try
+	body        []byte // the document of load, without marks
+	changes     int    // how many changes the last fold has put into the document
+	policy      retry.Policy
+	began       time.Time
+	parked      bool            // the first try waits for the engine's answer: see Parker
+	item        *es.Item        // what was read of the answer to the last try; nil: nobody has read it yet
+	noted       *journal.Entry  // the journal's entry of the last try; nil: there is none
+	budgetLevel int64           // what the leader's request held before the first try
+	conflict    *respond.Answer // the engine's last 409, for when trying ends
+	noIndex     bool            // the engine had no such index when the document was last read
+	moved       bool            // the name now stands for another index than when the changes were made
 }
 
 // source is where the current revision comes from.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"optimist/internal/journal"
-	"optimist/internal/undo"
 	"optimist/internal/upstream"
 )
 
@@ -28,12 +27,13 @@ func (s *Service) createJournalled(ctx context.Context, c *change) error {
 }
 
 // noteInJournal notes the load in the journal of its client's lock. The error is doc.ErrConflict if the document has changed already.
-func (a *attempt) noteInJournal(ctx context.Context) (err error) {
+func (a *attempt) noteInJournal(ctx context.Context) error {
 	l, c := &a.load, a.load.change
-	e := journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,
+	a.noted = &journal.Entry{Journal: c.req.Journal, Bases: a.s.bases, Search: &c.Search, Guard: l.guard, Cur: a.cur, After: l.body,
 		Remove: l.remove, AsPart: c.goesAsPart()}
+	err := a.noted.Note(ctx)
 	var moved *journal.MovedError
-	if a.journalPlace, err = e.Note(ctx); errors.As(err, &moved) {
+	if errors.As(err, &moved) {
 		a.conflict = c.conflict(moved.Reason)
 	}
 	return err
@@ -41,12 +41,11 @@ func (a *attempt) noteInJournal(ctx context.Context) (err error) {
 
 // tellJournal tells the journal what became of a write that it has noted.
 func (a *attempt) tellJournal(ctx context.Context, res *upstream.Response, err error) {
-	c := a.load.change
-	n := journal.Noted{Journal: c.req.Journal, At: a.journalPlace, Search: &c.Search, Certain: !a.anyMaybeApplied()}
-	if n.Certain && a.doubt.Open() {
+	certain := !a.anyMaybeApplied()
+	if certain && a.doubt.Open() {
 		met := a.doubt.Conflict()
-		n.Certain = met.Quick() || a.samePrimary(ctx, met, 0)
+		certain = met.Quick() || a.samePrimary(ctx, met, 0)
 	}
-	a.journalPlace = undo.Place{}
-	n.Answered(ctx, res, err)
+	a.noted.Answered(ctx, res, err, certain)
+	a.noted = nil
 }
