@@ -26,18 +26,9 @@ type Observer interface {
 	Transformer(*edit.Transformer) intent.Transformer
 }
 
-// Unobserved is for writes that nobody looks at.
-type Unobserved struct{}
-
-// Merger implements Observer.
-func (Unobserved) Merger(m *merge.Merger) intent.Merger { return m }
-
-// Transformer implements Observer.
-func (Unobserved) Transformer(t *edit.Transformer) intent.Transformer { return t }
-
 // Means are the same for all writes.
 type Means struct {
-	Observer Observer
+	Observer Observer         // nil: nobody looks
 	Now      func() time.Time // the clock that rules see
 	MaxBody  int              // how many bytes a patch, or a transform, may add to a document; zero: as many as package edit allows
 }
@@ -87,7 +78,10 @@ func (w *Write) Transforming(in intent.Intent) intent.Intent {
 	if t == nil {
 		return in
 	}
-	w.transformed = intent.Transformed{Intent: in, Rule: w.Rule.Name, Transformer: w.Means.Observer.Transformer(t), Source: w}
+	w.transformed = intent.Transformed{Intent: in, Rule: w.Rule.Name, Transformer: t, Source: w}
+	if w.Means.Observer != nil {
+		w.transformed.Transformer = w.Means.Observer.Transformer(t)
+	}
 	return &w.transformed
 }
 
@@ -120,7 +114,10 @@ func (w *Write) merger() intent.Merger {
 	if t := w.Transformer(); t != nil && t.SetsAny() {
 		m = m.Before(t)
 	}
-	return w.Means.Observer.Merger(m)
+	if w.Means.Observer != nil {
+		return w.Means.Observer.Merger(m)
+	}
+	return m
 }
 
 // smallMerge is how many bytes what was seen and what was sent may have together, so that merging them takes as much memory as a request

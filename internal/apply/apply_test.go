@@ -44,7 +44,7 @@ func change(t *testing.T, transform string) *Write {
 	if transform != "" {
 		ru.Transform = steps(t, transform)
 	}
-	w := &Write{Means: &Means{Observer: Unobserved{}, Now: func() time.Time { return time.Unix(0, 0).UTC() }}, Method: []byte("PUT"),
+	w := &Write{Means: &Means{Now: func() time.Time { return time.Unix(0, 0).UTC() }}, Method: []byte("PUT"),
 		Search: &base.Search{Question: base.Question{
 			Request: &base.Request{Rule: ru, Op: &api.Op{Kind: api.Index}},
 			Write:   intake.Write{Name: "alias", JSON: true},

@@ -31,7 +31,7 @@ func New(o Options) *Service {
 		o.Now = time.Now
 	}
 	s := &Service{engine: o.Engine, sessions: o.Sessions, events: o.Events,
-		means: apply.Means{Observer: apply.Unobserved{}, Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters}
+		means: apply.Means{Now: o.Now, MaxBody: int(o.MaxBody)}, letters: o.Letters}
 	if o.Writes == nil {
 		o.Writes = o.Upstream
 	}
