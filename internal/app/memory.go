@@ -13,9 +13,6 @@ func (a *App) openBudget(c *config.Config) error {
 	return nil
 }
 
-// Memory is how many bytes all requests together may hold.
-func (a *App) Memory() int64 { return a.budget.Limit() }
-
 const (
 	// ofConnection is what a connection takes beside the budget: its buffers, its stacks, and what is free for each request.
 	ofConnection = 16 << 10
