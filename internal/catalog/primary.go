@@ -110,9 +110,3 @@ func (c *Catalog) askTerm(ctx context.Context, asker Asker, p *primary, at shard
 	p.askedAt = began
 	return nil
 }
-
-// Undoubted stands in for a Catalog where no write can have been applied twice, because none is sent: every conflict is one with others.
-type Undoubted struct{}
-
-// SamePrimary says so.
-func (Undoubted) SamePrimary(context.Context, Asker, *Conflict, int64) bool { return true }

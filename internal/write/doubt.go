@@ -85,7 +85,7 @@ func (a *attempt) judgeConflicts(ctx context.Context) (withOthers bool) {
 	if len(a.open) == 0 || !a.doubt.Open() {
 		return true
 	}
-	withOthers = a.samePrimary(ctx, a.doubt.Conflict(), a.cur.PrimaryTerm)
+	withOthers = a.s.metOthers(ctx, a.open[0], a.doubt.Conflict(), a.cur.PrimaryTerm)
 	for _, changes := range [2][]*change{a.open, a.separate} {
 		for _, c := range changes {
 			c.maybeApplied = c.maybeApplied || !withOthers
@@ -95,10 +95,12 @@ func (a *attempt) judgeConflicts(ctx context.Context) (withOthers bool) {
 	return withOthers
 }
 
-// samePrimary reports whether a conflict of the last try was with another client: see catalog.Catalog. current is the document's term now;
-// 0: it isn't known.
-func (a *attempt) samePrimary(ctx context.Context, met catalog.Conflict, current int64) bool {
-	first := a.open[0]
-	met.Index, met.Term = first.Doc.Index, first.Base.TermBefore()
-	return a.s.primaries.SamePrimary(ctx, first.Asker(), &met, current)
+// metOthers reports whether a conflict of the change was with another client, because the shard has kept its primary. current is the
+// document's term now; 0: it isn't known.
+func (s *Service) metOthers(ctx context.Context, c *change, met catalog.Conflict, current int64) bool {
+	if s.primaries == nil {
+		return true
+	}
+	met.Index, met.Term = c.Doc.Index, c.Base.TermBefore()
+	return s.primaries.SamePrimary(ctx, c.Asker(), &met, current)
 }

@@ -5,7 +5,6 @@ import (
 
 	"optimist/internal/api"
 	"optimist/internal/base"
-	"optimist/internal/catalog"
 	"optimist/internal/delivery"
 	"optimist/internal/doc"
 	"optimist/internal/explain"
@@ -23,7 +22,7 @@ func (s *Service) Explain(ctx context.Context, r *Request) (*explain.Account, er
 	a := &explain.Account{Requests: []explain.Request{}}
 	eyes := &explain.Onlooker{Engine: s.engine}
 	stage := *s
-	stage.sessions, stage.means.Observer, stage.primaries = s.sessions.Glance(), a, catalog.Undoubted{}
+	stage.sessions, stage.means.Observer, stage.primaries = s.sessions.Glance(), a, nil
 	stage.bases = &base.Finder{Engine: eyes, Catalog: s.catalog, Sessions: stage.sessions}
 	stage.gate = s.gate.Glance(stage.bases)
 	c := &r.change

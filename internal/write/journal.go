@@ -44,7 +44,7 @@ func (a *attempt) tellJournal(ctx context.Context, res *upstream.Response, err e
 	certain := !a.anyMaybeApplied()
 	if certain && a.doubt.Open() {
 		met := a.doubt.Conflict()
-		certain = met.Quick() || a.samePrimary(ctx, met, 0)
+		certain = met.Quick() || a.s.metOthers(ctx, a.open[0], met, 0)
 	}
 	a.noted.Answered(ctx, res, err, certain)
 	a.noted = nil

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"context"
 	"time"
 
 	"optimist/internal/apply"
@@ -25,11 +24,6 @@ type Engine interface {
 	base.Fetcher
 	// Typed reports whether the engine names types in its answers.
 	Typed() bool
-}
-
-// primaries tells whether other clients caused a conflict; a *catalog.Catalog does.
-type primaries interface {
-	SamePrimary(ctx context.Context, asker catalog.Asker, f *catalog.Conflict, current int64) bool
 }
 
 // Events are called for metrics. They must be quick and safe for concurrent use; any may be missing.
@@ -77,11 +71,11 @@ type Service struct {
 	sessions  *session.Store
 	catalog   *catalog.Catalog
 	bases     *base.Finder
-	primaries primaries
-	carrier   carrier     // of guarded writes
-	direct    single      // of writes that go as they are
-	noops     noop.Asker  // asks for the engine's answer to a write that changes nothing
-	means     apply.Means // of intents
+	primaries *catalog.Catalog // tells whose conflict it was; nil: always that of another client, because nothing is sent
+	carrier   carrier          // of guarded writes
+	direct    single           // of writes that go as they are
+	noops     noop.Asker       // asks for the engine's answer to a write that changes nothing
+	means     apply.Means      // of intents
 	letters   undeliverable.Letters
 	gate      *gate.Gate
 	lanes     *retry.Lanes[*change]

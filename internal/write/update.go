@@ -103,7 +103,8 @@ func (s *Service) updateByEngine(ctx context.Context, c *change) error {
 	return s.updateRetried(ctx, c)
 }
 
-// updateRetried sends an _update, and sends it again as long as it conflicts with other clients' writes.
+// updateRetried sends an _update, and sends it again as long as it conflicts with other clients' writes. After a change of primary the
+// engine sends an _update again by itself. So a script may have run, and have conflicted with itself.
 func (s *Service) updateRetried(ctx context.Context, c *change) error {
 	retries, onlyOnce := c.Rule.RetryOnConflict, !c.JSON || patch.RunsScript(c.req.Body)
 	if onlyOnce {
@@ -119,8 +120,8 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 			return err
 		}
 		s.events.Conflict.Call(c.Rule.Name)
-		met.Answered, met.Node = time.Now(), res.Node
-		if onlyOnce && !s.conflictsWithOthers(ctx, c, &met) {
+		met.Answered, met.Node, met.Shard = time.Now(), res.Node, ack.Why(c.answer.Fields, c.answer.Body).Shard
+		if onlyOnce && !met.Quick() && (s.bases.Locate(ctx, &c.Search) != nil || !s.metOthers(ctx, c, met, 0)) {
 			c.answer.Release()
 			c.answer = nil
 			return fmt.Errorf("%w: it may have conflicted with its own first try", ErrUnknownOutcome)
@@ -131,19 +132,6 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 		return nil // the answer is the engine's last one
 	}
 	return err
-}
-
-// conflictsWithOthers reports whether other clients caused the conflict of an _update. After a change of primary the engine sends an
-// _update again by itself. So the _update may have been applied, and have conflicted with itself.
-func (s *Service) conflictsWithOthers(ctx context.Context, c *change, met *catalog.Conflict) bool {
-	if met.Quick() {
-		return true
-	}
-	if s.bases.Locate(ctx, &c.Search) != nil {
-		return false
-	}
-	met.Index, met.Shard = c.Doc.Index, ack.Why(c.answer.Fields, c.answer.Body).Shard
-	return s.primaries.SamePrimary(ctx, c.Asker(), met, 0)
 }
 
 // updateOnce sends an _update once. The engine's answer, whatever it is, becomes the change's answer.
