@@ -98,16 +98,11 @@ func (g *Group) Add(it *Item) (wait func() (Result, error)) {
 	g.writes = append(g.writes, w)
 	g.bytes += len(w.text)
 	return func() (Result, error) {
-		g.flush() // there may be no other item that would send this one
+		g.mu.Lock()
+		g.sendIfComplete(false) // there may be no other item that would send this one
 		<-w.done
 		return w.res, w.err
 	}
-}
-
-// flush sends the parked requests, if no item is at work.
-func (g *Group) flush() {
-	g.mu.Lock()
-	g.sendIfComplete(false)
 }
 
 // Pass parks an item that isn't guarded, and returns its result. Unlike Add, it is called by the item's own goroutine.

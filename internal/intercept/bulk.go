@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"math"
@@ -104,19 +105,11 @@ func (i *Interceptor) isOfItsPath(r *request) bool {
 
 // bulkReason is why the items of a bulk can't be guarded, as far as its head tells.
 func (i *Interceptor) bulkReason(r *request) string {
-	c, op := r.Client(), r.Op()
-	_, otherForm := uri.Param(op.Query, "format")
-	switch {
-	case c.Signed || r.SignedQuery():
-		return outcome.ReasonSigned
-	case op.Fragment:
-		return outcome.ReasonFragment
-	case c.Bound:
-		return outcome.ReasonAuth
-	case otherForm, op.Stream, !wire.NDJSONBody(r.Head().Fields), !wire.AcceptsJSON(r.Head().Fields):
-		return outcome.ReasonFormat
+	_, otherForm := uri.Param(r.Op().Query, "format")
+	if otherForm || r.Op().Stream || !wire.NDJSONBody(r.Head().Fields) || !wire.AcceptsJSON(r.Head().Fields) {
+		return cmp.Or(r.whyUntouchable(), outcome.ReasonFormat)
 	}
-	return ""
+	return r.whyUntouchable()
 }
 
 // guardItems guards the items of a bulk. done is false where there is nothing to guard, or where it can't be: then the bulk is still to be

@@ -25,12 +25,17 @@ type Journals interface {
 // takeJournal finds the journal of the locks that a write names, if any has one. It reports true where the write can't be made under it:
 // the client has been told.
 func (r *request) takeJournal(i *Interceptor) (refused bool) {
-	j, err := i.journalOf(r, r.tokens)
-	r.journal = j
+	all, err := i.journalsOf(r.Context(), r, r.tokens)
+	switch {
+	case err != nil:
+		err = unasked(err)
+	case all != nil:
+		r.journal, err = all.Of(r.tokens)
+	}
 	op := r.Op()
 	switch {
 	case err != nil:
-	case j == nil:
+	case r.journal == nil:
 		return false
 	case i.Rules.Mode() != rule.Guard:
 		err = cantUndo("optimist's mode is " + i.Rules.Mode().String())
@@ -43,18 +48,6 @@ func (r *request) takeJournal(i *Interceptor) (refused bool) {
 	}
 	fail(r, err)
 	return true
-}
-
-// journalOf is the journal of tokens; nil where none has one.
-func (i *Interceptor) journalOf(r *request, tokens fencing.Tokens) (journal.Journal, error) {
-	all, err := i.journalsOf(r.Context(), r, tokens)
-	switch {
-	case err != nil:
-		return nil, unasked(err)
-	case all == nil:
-		return nil, nil
-	}
-	return all.Of(tokens)
 }
 
 // journalsOf finds the journals of tokens, each named once; nil where there can't be any. They are read with optimist's own credentials,

@@ -14,6 +14,7 @@ import (
 	"optimist/internal/obs"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
+	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/proxy"
 )
@@ -48,7 +49,7 @@ type stream struct {
 	account  outcome.Items
 	out      spool
 	refresh  refresh
-	filtered bool
+	filtered bool // the client wants to see less of the answer
 }
 
 // Bounds of a window. Its bytes are a part of limits.max_guarded_body; an item that is larger is a window by itself.
@@ -83,9 +84,10 @@ func (i *Interceptor) guardStream(r *request) (done bool, left asIs) {
 		r.Fail(err)
 		return true, left
 	}
+	_, filtered := uri.Param(r.Op().Query, "filter_path")
 	in := &pieces{r: r, keeps: true, keep: keptOfStream*i.MaxBody + keptAhead}
 	s := &stream{i: i, r: r, d: d, in: in, size: max(int(i.MaxBody/windowPart), leastWindow), short: true,
-		rounds: mostRounds, began: time.Now(), filtered: filters(r), refresh: refreshOf(r)}
+		rounds: mostRounds, began: time.Now(), filtered: filtered, refresh: refreshOf(r)}
 	defer s.out.Close()
 	s.plain = in
 	if r.Gzipped() {

@@ -79,12 +79,6 @@ func (l *line) skip() error {
 	}
 }
 
-// filters reports whether the answer is to show less.
-func filters(r *request) bool {
-	_, given := uri.Param(r.Op().Query, "filter_path")
-	return given
-}
-
 // filteredElement is what the client wants to see of an element of the answer's items; nil if that is nothing.
 func filteredElement(query, element []byte) []byte {
 	all := append(append([]byte(`{"items":[`), element...), "]}"...)

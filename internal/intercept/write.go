@@ -129,13 +129,8 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 	op, c, w := r.Op(), r.Client(), &r.write
 	*w = write.Request{Request: base.Request{Op: op, Fields: r.Fields(), Rule: ru}, Method: r.Head().Method, Room: &r.out,
 		WriteID: r.mark, Tokens: r.tokens, Journal: r.journal}
-	switch {
-	case c.Signed || r.SignedQuery():
-		return outcome.ReasonSigned, nil
-	case op.Fragment:
-		return outcome.ReasonFragment, nil
-	case c.Bound:
-		return outcome.ReasonAuth, nil
+	if reason = r.whyUntouchable(); reason != "" {
+		return reason, nil
 	}
 	w.Body, w.Fields, err = r.Plain(i.MaxBody)
 	switch {
@@ -148,6 +143,20 @@ func (i *Interceptor) prepare(r *request, ru *rule.Rule) (reason string, err err
 	w.Session, w.Realm, w.Route, w.Caller = c.Session, c.Realm, c.Route, r.Caller()
 	w.Anonymous, w.Background = !c.Known, background(w.Fields, ru)
 	return "", i.takeStamp(r.Context(), r, w, r.Index(), ru)
+}
+
+// whyUntouchable is why nothing of the request may be changed, or another be sent in its place; empty: it may.
+func (r *request) whyUntouchable() string {
+	c := r.Client()
+	switch {
+	case c.Signed || r.SignedQuery():
+		return outcome.ReasonSigned
+	case r.Op().Fragment:
+		return outcome.ReasonFragment
+	case c.Bound:
+		return outcome.ReasonAuth
+	}
+	return ""
 }
 
 // background tells the class of a write: the request's own word, else the rule's.

@@ -60,14 +60,7 @@ func FromEngine(res *upstream.Response) *Answer { return new(Answer).FromEngine(
 func (a *Answer) FromEngine(res *upstream.Response) *Answer {
 	*a = Answer{}
 	a.Status, a.Body, a.OfAll, a.source = res.Status, res.Payload, res.OfAll, res
-	a.Fields = res.EndToEnd(a.fields[:0])
-	kept := a.Fields[:0]
-	for _, f := range a.Fields {
-		if !wire.EqualFold(f.Name, "content-length") {
-			kept = append(kept, f)
-		}
-	}
-	a.Fields = kept
+	a.Fields = slices.DeleteFunc(res.EndToEnd(a.fields[:0]), func(f wire.Field) bool { return wire.EqualFold(f.Name, "content-length") })
 	return a
 }
 
