@@ -1,7 +1,9 @@
 package bulk
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +205,20 @@ func TestWhatStandsBehindAPartIsNoPartOfIt(t *testing.T) {
 	want := []Name{{"update", "a", "1", "u"}, {"delete", "a", "2", "r"}, {"index", "b", "", "u"}}
 	if got, all := Names([]byte(text), Defaults{Index: "a", Routing: "u"}); !slices.Equal(got, want) || all {
 		t.Errorf("%v", got)
+	}
+}
+
+// Whoever looks for documents in a bulk finds them where the engine does, and in place.
+func TestActionsComeWithTheirSecondLines(t *testing.T) {
+	text := []byte("\n{\"index\":{\"_index\":null}}\r\n{\"a\":1}\r\n{\"delete\":{\"_id\":\"2\"}}\n{\"create\":{\"_index\":\"b\"}} x\n\n{\"put\":{}}\n{\"b\":2}\n")
+	var got []string
+	for n, source := range Actions(text, Defaults{Index: "a"}) {
+		at := cap(text) - cap(source)
+		got = append(got, fmt.Sprintf("%s %s %q %v", n.Verb, n.Index, source, source == nil || bytes.Equal(text[at:at+len(source)], source)))
+	}
+	want := []string{`index a "{\"a\":1}" true`, `delete a "" true`, `create b "" true`, ` a "" true`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
