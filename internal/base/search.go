@@ -78,15 +78,9 @@ var ErrParked = errors.New("the write waits for its answer")
 // Credentials are those under which knowledge of indices is kept: the realm's, else the session's.
 func (r *Request) Credentials() session.Credentials { return cmp.Or(r.Realm, r.Session.Credentials()) }
 
-// Asker is the request's client, for the catalog.
-func (r *Request) Asker() catalog.Asker {
-	return catalog.Asker{Realm: r.Credentials(), Credentials: r.Session.Credentials(), Caller: r.Caller}
-}
-
-// Asker is the request's client. It waits for an answer no longer than its write is tried.
+// Asker is the request's client, for the catalog. It waits for an answer no longer than its write is tried.
 func (w *Search) Asker() catalog.Asker {
-	a := w.Request.Asker()
-	a.Until = w.Deadline
+	a := catalog.Asker{Realm: w.Credentials(), Credentials: w.Session.Credentials(), Caller: w.Caller, Until: w.Deadline}
 	if most := w.Rule.Retry.MaxElapsed; most > 0 && !w.Began.IsZero() {
 		if end := w.Began.Add(most); a.Until.IsZero() || end.Before(a.Until) {
 			a.Until = end

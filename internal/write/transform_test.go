@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/base"
+	"optimist/internal/catalog"
 	"optimist/internal/outcome"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -202,7 +203,7 @@ func TestATransformReadsNoFilteredDocument(t *testing.T) {
 func TestInAnIndexWithoutSequenceNumbersNoTransformReads(t *testing.T) {
 	w := newWorld(t, currentRule)
 	w.put("1", `{"a":0,"edits":7}`)
-	w.s.catalog.RefusedGuard((&base.Request{}).Asker(), "shop")
+	w.s.catalog.RefusedGuard(catalog.Asker{}, "shop")
 	r := w.client("c").save("1", `{"a":1}`)
 	if r.status != 200 || !strings.Contains(r.outcome, "passed;attempts=1;base=none;reason=no_seq_no;untransformed") {
 		t.Errorf("got %v", r)
