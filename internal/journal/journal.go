@@ -96,7 +96,10 @@ func (e *Entry) Note(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	e.at, err = e.Journal.Note(ctx, &w)
+	at, err := e.Journal.Note(ctx, &w)
+	if err == nil {
+		e.at = at
+	}
 	return err
 }
 

@@ -167,6 +167,24 @@ func TestWhatIsNotAppliedIsStoredAtOnce(t *testing.T) {
 	}
 }
 
+// fullPage refuses each write, after it has chosen a place for it.
+type fullPage struct{ page }
+
+func (*fullPage) Note(context.Context, *undo.Write) (undo.Place, error) {
+	return undo.Place{Nth: 1}, undo.ErrFull
+}
+
+// The place on a page that wasn't stored is none: another write's note may be there, or come there.
+func TestOfAWriteThatIsNotNotedThereIsNothingToTell(t *testing.T) {
+	p := &fullPage{}
+	e := entry(&p.page)
+	e.Journal = p
+	err := e.Note(t.Context())
+	if e.Answered(t.Context(), nil, err, true); !errors.Is(err, undo.ErrFull) || p.said != "" {
+		t.Errorf("%v, %q", err, p.said)
+	}
+}
+
 func TestARefusalNamesWhatCanBeSentInstead(t *testing.T) {
 	auto, put := &api.Op{Kind: api.IndexAuto}, &api.Op{Kind: api.Index}
 	for want, err := range map[string]error{
