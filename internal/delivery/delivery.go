@@ -23,7 +23,7 @@ import (
 // that nothing was written.
 var ErrUnknownOutcome = errors.New("the outcome of the write is unknown: it was sent, and nobody can tell whether it was applied")
 
-// CantAsk says that it couldn't be asked whether the client's view is whole. It is an doc.ErrNotWritten.
+// CantAsk says that it couldn't be asked whether the client's view is whole. It is a doc.ErrNotWritten.
 func CantAsk(err error) error {
 	return fmt.Errorf("%w: it can't be asked whether the document can be read whole: %w", doc.ErrNotWritten, err)
 }

@@ -174,7 +174,7 @@ func (f *stampField) isIn(pointer string) bool {
 }
 
 // bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines otherwise stay as they are; from the first
-// unreadable one on, all of the bulk does.
+// action on that no engine knows, all of the bulk does.
 func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 	fields := map[string]*stampField{}
 	var out []byte
