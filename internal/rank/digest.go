@@ -78,7 +78,7 @@ type item struct {
 // identifies, and the values in such entries.
 type member struct {
 	parent      uint64 // the place of the object or list that holds it; 0: the document
-	kind        uint64 // its place, without what identifies entries of lists
+	kind        uint64 // its place, without what identifies entries of lists and of maps
 	number      int32  // 1 + its place among the numbers of its block; 0: it is none
 	before      int32  // how many members before it have its name, one right after the other
 	words       uint16 // how many pairs of words it has, if it is a long text

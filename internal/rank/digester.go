@@ -141,9 +141,27 @@ type spot struct {
 func (s spot) in(key uint64) spot { return spot{step(s.place, key), step(s.kind, key), s.listed} }
 
 func (d *digester) object(v tree.Value, at spot, inList bool) {
+	holdsAlike := isMap(v)
 	for m := v.First(); m.Exists(); m = m.Next() {
-		d.value(m, at.in(m.KeyHash()), at.place, inList)
+		in := at.in(m.KeyHash())
+		if holdsAlike {
+			in.kind = step(at.kind, elementKey)
+		}
+		d.value(m, in, at.place, inList)
 	}
+}
+
+// isMap reports whether an object holds nothing but objects, and more than one: the bins of a warehouse, or the rights of each user. What a
+// client does to one of them, another client does to another.
+func isMap(v tree.Value) bool {
+	n := 0
+	for m := v.First(); m.Exists(); m = m.Next() {
+		if m.Kind() != tree.Object {
+			return false
+		}
+		n++
+	}
+	return n > 1
 }
 
 // elementKey is the step into a list, whatever the index.

@@ -100,7 +100,7 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 			}
 			w.touches = append(w.touches, touched{how: how})
 		}
-		if g.weight > weightOfWords && g.effect != drops && g.effect != sets {
+		if g.effect == sets || g.weight > weightOfWords && g.effect != drops {
 			w.touches[k].parts++
 		}
 	}

@@ -18,6 +18,53 @@ func TestWhatClientsDoTogetherTellsTheBase(t *testing.T) {
 	}
 }
 
+// A sale from one bin is like a sale from another bin: the count goes down. So where nobody gives back, a client has sold three, although
+// another one that sold four may have given back one.
+func TestWhatClientsDoToOneEntryOfAMapTheyDoToAnother(t *testing.T) {
+	var habits Patterns
+	habits.learn(t, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":9}}}`, `{"bins":{"a":{"qty":8},"b":{"qty":9},"c":{"qty":9}}}`)
+	habits.learn(t, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":9}}}`, `{"bins":{"a":{"qty":9},"b":{"qty":7},"c":{"qty":9}}}`)
+	cs := []Candidate{
+		heldAt(1, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":9}}}`),
+		heldAt(2, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":5}}}`),
+	}
+	sent := Sent{Body: []byte(`{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":6}}}`)}
+	if got := Likeliest(cs, sent); got.Best != 1 {
+		t.Errorf("%+v: the habits make no difference", got)
+	}
+	sent.Patterns = &habits
+	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous {
+		t.Errorf("%+v, want the older one", got)
+	}
+}
+
+// A pattern says how many entries a change touches, and not which ones. An object that holds anything besides objects isn't a map.
+func TestPatternsOfEntries(t *testing.T) {
+	for _, c := range []struct {
+		base, one, other string
+		same             bool
+	}{
+		{`{"m":{"a":{"n":1},"b":{"n":1}}}`, `{"m":{"a":{"n":2},"b":{"n":1}}}`, `{"m":{"a":{"n":1},"b":{"n":2}}}`, true},
+		{`{"m":{"a":{"n":1},"b":{"n":1}}}`, `{"m":{"a":{"n":2},"b":{"n":1}}}`, `{"m":{"a":{"n":2},"b":{"n":2}}}`, false},
+		{`{"m":{"a":{"n":1},"b":{"k":1}}}`, `{"m":{"a":{"n":2},"b":{"k":1}}}`, `{"m":{"a":{"n":1},"b":{"k":2}}}`, false},
+		{`{"m":{"a":{"n":1},"b":1}}`, `{"m":{"a":{"n":2},"b":1}}`, `{"m":{"a":{"n":1},"b":2}}`, false},
+		{`{"m":{"a":1,"b":1}}`, `{"m":{"a":2,"b":1}}`, `{"m":{"a":1,"b":2}}`, false},
+		{`[{"id":1,"n":1},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":1}]`, `[{"id":1,"n":1},{"id":2,"n":2}]`, true},
+		{`[{"id":1,"n":1},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":2}]`, false},
+	} {
+		patternOf := func(sent string) uint64 {
+			got := Likeliest([]Candidate{heldAt(1, `{"d":`+c.base+`}`)}, Sent{Body: []byte(`{"d":` + sent + `}`)})
+			if !got.Certain {
+				t.Fatalf("%s: %+v", sent, got)
+			}
+			return got.Pattern
+		}
+		if same := patternOf(c.one) == patternOf(c.other); same != c.same {
+			t.Errorf("%s: %s and %s have the same pattern: %v", c.base, c.one, c.other, same)
+		}
+	}
+}
+
 // Where clients take out tags, to take out the one that another has just put in is likelier than to put in the same.
 func TestWhatClientsTakeOutByHabitCostsLittle(t *testing.T) {
 	var habits Patterns

@@ -58,7 +58,7 @@ func (w *weighing) release() {
 
 // change is one thing that the client would have done to a candidate.
 type change struct {
-	place  uint64 // the place of the list or text; or of the member, without the parts that identify entries of lists
+	place  uint64 // the place of the list or text; or of the member, without the parts that identify entries of lists and of maps
 	hash   uint64 // of the content before and after the change
 	at     spotOf // where the client put the content in, or took it out
 	index  int32  // which of weighing.contents or, if it fills, of weighing.slots
