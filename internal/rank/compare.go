@@ -231,7 +231,7 @@ func (w *weighing) differsAsMember(c *content, i int, theirs found) bool {
 		return false
 	}
 	c.moved = true
-	c.change = change{place: m.kind, hash: step(mine.key, it.value), index: c.change.index, effect: sets, weight: their.weight}
+	c.change = change{place: their.kind, hash: step(mine.key, it.value), index: c.change.index, effect: sets, weight: their.weight}
 	return true
 }
 

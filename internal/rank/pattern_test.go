@@ -65,6 +65,17 @@ func TestPatternsOfEntries(t *testing.T) {
 	}
 }
 
+// A part that holds one entry of a map doesn't show that there are others. The candidate does.
+func TestPatternsOfPartsOfMaps(t *testing.T) {
+	base := heldAt(1, `{"m":{"a":{"n":1},"b":{"n":1}}}`)
+	patternOf := func(sent string) uint64 {
+		return Likeliest([]Candidate{base}, Sent{Body: []byte(sent), Part: true}).Pattern
+	}
+	if a, b := patternOf(`{"m":{"a":{"n":2}}}`), patternOf(`{"m":{"b":{"n":2}}}`); a != b || a == 0 {
+		t.Errorf("the patterns are %x and %x", a, b)
+	}
+}
+
 // Where clients take out tags, to take out the one that another has just put in is likelier than to put in the same.
 func TestWhatClientsTakeOutByHabitCostsLittle(t *testing.T) {
 	var habits Patterns
