@@ -135,8 +135,10 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 	}
 	switch {
 	case c.effect == takes:
-		price := w.priceOfTaking(c)
-		v.price, v.removals = v.price+price, v.removals+price
+		price, movesOn := w.priceOfTaking(c)
+		if v.price += price; !movesOn {
+			v.removals += price
+		}
 	case c.effect == fills:
 		v.price += w.priceOf(w.slots[c.index].oldest, 2*int(c.weight), int(c.weight))
 	case c.effect == puts && v.first && c.weight == weightOfWords && w.contents[c.index].oldest.value == creation:
@@ -297,9 +299,11 @@ const dropping = 5
 // replacing is the factor on the price of an entry that is taken out of a list into which the client puts another one.
 const replacing = 3
 
-// priceOfTaking returns the price of content that the client would have taken out.
-func (w *weighing) priceOfTaking(c *change) int {
-	price, heavy := int(c.weight), c.weight > weightOfWords
+// priceOfTaking returns the price of content that the client would have taken out. movesOn says that the client would have moved it on from
+// another place: see isMovedOn.
+func (w *weighing) priceOfTaking(c *change) (price int, movesOn bool) {
+	price = int(c.weight)
+	heavy := c.weight > weightOfWords
 	fills := heavy && slices.Contains(w.filled, c.place)
 	if fills {
 		price *= replacing
@@ -307,13 +311,13 @@ func (w *weighing) priceOfTaking(c *change) int {
 	lacked := w.candidate < w.newest && !w.contents[c.index].newest && !(fills && c.text && slices.Contains(w.emptied, c.place))
 	switch {
 	case w.rewrittenAt(c.place) >= 0:
-		return 0
+		return 0, false
 	case heavy && lacked && w.isMovedOn(c):
-		return movedOn * price
+		return movedOn * price, true
 	case lacked, heavy && w.isMoved(c):
-		return (price + 7) / 8
+		return (price + 7) / 8, false
 	}
-	return price
+	return price, false
 }
 
 // weighWords lowers the weights of mine's members whose values come from a vocabulary.

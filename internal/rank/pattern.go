@@ -26,7 +26,8 @@ type frequency struct {
 
 const (
 	maxPatterns = 24
-	// minHabit is how often a pattern has to be seen to be a habit. Everything that a habitual change takes out costs habitual at most.
+	// minHabit is how often a pattern has to be seen to be a habit. Everything that a habitual change takes out costs habitual at most, but
+	// for what it would have moved on from another place: the pattern doesn't say from where.
 	minHabit, habitual = 3, 3
 	// enoughChanges is how many changes are counted. Each time that there are more, the counts are halved, so that older changes count less.
 	enoughChanges = 128

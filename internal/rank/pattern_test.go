@@ -38,6 +38,20 @@ func TestWhatClientsDoToOneEntryOfAMapTheyDoToAnother(t *testing.T) {
 	}
 }
 
+// That clients move what is in a map doesn't say from where: what is no longer at the old place was moved on from the new one.
+func TestTheHabitOfMovingDoesNotSayFromWhere(t *testing.T) {
+	var habits Patterns
+	habits.learn(t, `{"keys":{"ada":{"role":"owner"},"eve":{"role":"owner"}}}`, `{"keys":{"bob":{"role":"owner"},"eve":{"role":"owner"}}}`)
+	sent := Sent{Body: []byte(`{"keys":{"joe":{"role":"owner"},"eve":{"role":"owner"}}}`), Patterns: &habits}
+	got := Likeliest([]Candidate{
+		heldAt(1, `{"keys":{"kim":{"role":"owner"},"eve":{"role":"owner"}}}`),
+		heldAt(2, `{"keys":{"max":{"role":"owner"},"eve":{"role":"owner"}}}`),
+	}, sent)
+	if got.Best != 1 {
+		t.Errorf("%+v, want the newer one", got)
+	}
+}
+
 // A pattern says how many entries a change touches, and not which ones. An object that holds anything besides objects isn't a map.
 func TestPatternsOfEntries(t *testing.T) {
 	for _, c := range []struct {
