@@ -32,9 +32,6 @@ func CantAsk(err error) error {
 // request's timeout, a minute.
 const answerTimeout = 2 * time.Minute
 
-// errNoAcknowledgement reports a success that something between optimist and the engine may have made up: the outcome is unknown.
-var errNoAcknowledgement = errors.New("the answer to the write is a success, and isn't the engine's acknowledgement")
-
 // Sender sends writes. It waits for the answer even when the client leaves, for a while: a write that is out has an outcome, and the
 // client's next one is based on it. If the client leaves before its write was sent, the write is never sent.
 //
@@ -52,7 +49,7 @@ func (s Sender) SendJoined(ctx context.Context, r *upstream.Request) (*upstream.
 	r.Timeout = answerTimeout
 	res, err := s.Up.Do(ctx, r)
 	if err == nil && res.Status/100 == 2 && !ack.Is(res, r) {
-		err = &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: errNoAcknowledgement}
+		err = &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: es.ErrNoAcknowledgement}
 		res.Release()
 	}
 	return Received(res, err)

@@ -52,11 +52,12 @@ func (a *Answer) IsNoIndex() bool {
 
 // Ask sends a request of the library's over our own upstream, with our connections and our choice of node, and without the
 // library's retries. The library writes names and ids into the path as they are: they have to be passed through Segment. The
-// errors are those of the upstream. If a write of a document gets a success that isn't the engine's acknowledgement, its answer is lost.
+// errors are those of the upstream. If a write of a document gets a success without a result, which isn't the engine's
+// acknowledgement, its answer is lost.
 func Ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, error) {
 	a, err := ask(ctx, up, req, way)
 	if err == nil && a.Status/100 == 2 && writesDocument(req) && len(ParseItem(a.Body).Result) == 0 {
-		return Answer{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: errNoAcknowledgement}
+		return Answer{}, &upstream.Error{Class: upstream.Lost, Sent: true, Err: ErrNoAcknowledgement}
 	}
 	return a, err
 }
@@ -70,8 +71,9 @@ func ask(ctx context.Context, up Doer, req esapi.Request, way Way) (Answer, erro
 	return t.answer, nil
 }
 
-// errNoAcknowledgement reports a success without a result: something between optimist and the engine may have made it up.
-var errNoAcknowledgement = errors.New("the answer to the write is a success, and isn't the engine's acknowledgement")
+// ErrNoAcknowledgement reports a success that something between optimist and the engine may have made up: the outcome of the write is
+// unknown.
+var ErrNoAcknowledgement = errors.New("the answer to the write is a success, and isn't the engine's acknowledgement")
 
 func writesDocument(req esapi.Request) bool {
 	switch req.(type) {
