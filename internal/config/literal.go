@@ -56,6 +56,7 @@ func (v *Value) refer(d *decoder, n *yaml.Node, path string) {
 		return
 	}
 	has := func(key string) bool { _, ok := d.cfg.at[path+"."+key]; return ok }
+	badPath := checkPointer(r.Path)
 	switch document := r.From == SourceIncoming || r.From == SourceCurrent || r.From == SourceBase; {
 	case r.From == SourceHeader && !IsToken(r.Name):
 		d.fail(n, path, "header needs the name of one, as in {from: header, name: X-User}")
@@ -63,8 +64,8 @@ func (v *Value) refer(d *decoder, n *yaml.Node, path string) {
 		d.fail(n, path, "%s has no path", r.From)
 	case has("name") && r.From != SourceHeader:
 		d.fail(n, path, "%s has no name", r.From)
-	case r.Path != "" && checkPointer(r.Path) != nil:
-		d.fail(n, path, "%q: %s", r.Path, checkPointer(r.Path))
+	case r.Path != "" && badPath != nil:
+		d.fail(n, path, "%q: %s", r.Path, badPath)
 	}
 	v.Source, v.Path, v.Name = r.From, r.Path, r.Name
 }

@@ -81,16 +81,16 @@ func (s *Service) create(ctx context.Context, c *change) error {
 
 // createAnywhere makes a document whose id the engine makes. There is no base.
 func (s *Service) createAnywhere(ctx context.Context, c *change) error {
-	if !c.Rule.MayMeetStreams() {
-		return s.pass(ctx, c, "")
+	reason := ""
+	if c.Rule.MayMeetStreams() {
+		if err := s.bases.Locate(ctx, &c.Search); err != nil {
+			return err
+		}
+		if c.InOthersStream() {
+			reason = outcome.ReasonDataStream
+		}
 	}
-	if err := s.bases.Locate(ctx, &c.Search); err != nil {
-		return err
-	}
-	if c.InOthersStream() {
-		return s.pass(ctx, c, outcome.ReasonDataStream)
-	}
-	return s.pass(ctx, c, "")
+	return s.pass(ctx, c, reason)
 }
 
 // settleTransform finds out whether the rule's transform can be applied to a write: the body has to be JSON, and a document that the
