@@ -8,14 +8,8 @@ func TestWhatClientsDoTogetherTellsTheBase(t *testing.T) {
 	habits.learn(t, `{"jobs":["mail to ada","mail to bob"],"done":0}`, `{"jobs":["mail to bob"],"done":1}`)
 	habits.learn(t, `{"jobs":["mail to bob"],"done":1}`, `{"jobs":["mail to bob","mail to eve"],"done":1}`)
 	cs := []Candidate{heldAt(1, `{"jobs":["mail to joe","mail to tim"],"done":4}`), heldAt(2, `{"jobs":["mail to joe","mail to tim"],"done":5}`)}
-	sent := Sent{Body: []byte(`{"jobs":["mail to tim"],"done":5}`)}
-	if got := Likeliest(cs, sent); got.Best != 1 {
-		t.Errorf("%+v: the habits make no difference", got)
-	}
-	sent.Patterns = &habits
-	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous {
-		t.Errorf("%+v, want the older one", got)
-	}
+	sent := `{"jobs":["mail to tim"],"done":5}`
+	habits.turnToOlder(t, cs, sent)
 }
 
 // A sale from one bin is like a sale from another bin: the count goes down. So where nobody gives back, a client has sold three, although
@@ -28,14 +22,8 @@ func TestWhatClientsDoToOneEntryOfAMapTheyDoToAnother(t *testing.T) {
 		heldAt(1, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":9}}}`),
 		heldAt(2, `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":5}}}`),
 	}
-	sent := Sent{Body: []byte(`{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":6}}}`)}
-	if got := Likeliest(cs, sent); got.Best != 1 {
-		t.Errorf("%+v: the habits make no difference", got)
-	}
-	sent.Patterns = &habits
-	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous {
-		t.Errorf("%+v, want the older one", got)
-	}
+	sent := `{"bins":{"a":{"qty":9},"b":{"qty":9},"c":{"qty":6}}}`
+	habits.turnToOlder(t, cs, sent)
 }
 
 // That clients move what is in a map doesn't say from where: what is no longer at the old place was moved on from the new one.
@@ -107,6 +95,19 @@ func TestWhatClientsTakeOutByHabitCostsLittle(t *testing.T) {
 	two := append(cs, heldAt(4, `{"tags":["sea","sand","falcon-lantern","amber-basil"]}`))
 	if got := Likeliest(two, sent); got.Best == 3 {
 		t.Errorf("%+v: nobody takes out two", got)
+	}
+}
+
+// turnToOlder checks that what was sent seems to be made from the second candidate, and with the habits from the first, the older one.
+func (p *Patterns) turnToOlder(t *testing.T, cs []Candidate, body string) {
+	t.Helper()
+	sent := Sent{Body: []byte(body)}
+	if got := Likeliest(cs, sent); got.Best != 1 {
+		t.Errorf("%+v: the habits make no difference", got)
+	}
+	sent.Patterns = p
+	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous {
+		t.Errorf("%+v, want the older one", got)
 	}
 }
 
