@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ var update = flag.Bool("update", false, "write the table of alerts anew")
 
 type alert struct {
 	Alert, Expr string
+	Labels      struct{ Severity string }
 	Annotations struct{ Summary string }
 }
 
@@ -39,9 +41,12 @@ func alerts(t *testing.T) (list []alert) {
 
 // TestOperatorsReadOfEveryAlert writes, or compares, the table of alerts in docs/operations.md.
 func TestOperatorsReadOfEveryAlert(t *testing.T) {
-	table := "| alert | meaning |\n| --- | --- |\n"
+	table := "| alert | severity | meaning |\n| --- | --- | --- |\n"
 	for _, a := range alerts(t) {
-		table += "| `" + a.Alert + "` | " + a.Annotations.Summary + " |\n"
+		if !slices.Contains([]string{"critical", "warning", "info"}, a.Labels.Severity) {
+			t.Errorf("%s has the severity %q, by which nobody routes alerts", a.Alert, a.Labels.Severity)
+		}
+		table += "| `" + a.Alert + "` | " + a.Labels.Severity + " | " + a.Annotations.Summary + " |\n"
 	}
 	pagetest.Golden(t, "../../docs/operations.md", "alerts", table, *update)
 }
@@ -86,7 +91,11 @@ func TestEveryAlertComparesWhatIsThere(t *testing.T) {
 
 // seriesAtStart are the metrics that are there before anything has happened, each with its labels as name=value.
 func seriesAtStart(t *testing.T) map[string]map[string]bool {
-	w := newWorld(t, "", Identity{})
+	return series(t, newWorld(t, "", Identity{}))
+}
+
+func series(t *testing.T, w *world) map[string]map[string]bool {
+	t.Helper()
 	families, err := w.app.metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
