@@ -89,7 +89,8 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		return nil, fmt.Errorf("no optimist answers at %s: %w%s\n%s", c.where.Admin, err, adviceFor(scheme, "--admin-ca-file", err), whereAdmin)
+		return nil, fmt.Errorf("no optimist answers at %s: %w%s\n%s", c.where.Admin, err,
+			adviceFor(scheme, "--admin-ca-file", "--admin", err), whereAdmin)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
@@ -107,10 +108,11 @@ func (c *adminClient) do(ctx context.Context, method, path string, body []byte, 
 		printable.Line(resp.Status), printable.Line(string(text[:min(len(text), 300)])), whereAdmin)
 }
 
-// adviceFor is what to do about the error of a request, as a clause behind it. The flag names the file of authorities.
-func adviceFor(scheme, flag string, err error) string {
+// adviceFor is what to do about the error of a request, as a clause behind it. One flag names the file of authorities, the other
+// the server.
+func adviceFor(scheme, authorities, server string, err error) string {
 	if scheme == "https://" {
-		return upstream.HandshakeAdvice(err, flag)
+		return upstream.HandshakeAdvice(err, authorities, server)
 	}
 	return upstream.PlainAdvice(err)
 }

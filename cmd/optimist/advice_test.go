@@ -14,7 +14,8 @@ import (
 	"optimist/lockrouter/conformance"
 )
 
-// TestMistakesAboutTLSAreNamed: a port with TLS that is asked without it, the other way round, and an authority that nobody has named.
+// TestMistakesAboutTLSAreNamed: a port with TLS that is asked without it, the other way round, an
+// authority that nobody has named, and a certificate for another name.
 func TestMistakesAboutTLSAreNamed(t *testing.T) {
 	a := certtest.New(t)
 	cert, key := a.Issue("by-address")
@@ -24,6 +25,8 @@ func TestMistakesAboutTLSAreNamed(t *testing.T) {
 	goServer := httptest.NewTLSServer(nil)
 	t.Cleanup(goServer.Close)
 	const useHTTPS, useHTTP = "perhaps the port speaks TLS (https://, and not http://)", "the port speaks no TLS, as it seems (http://, and not https://)"
+	byName := func(address string) string { return "https://localhost" + address[strings.LastIndex(address, ":"):] }
+	config := writeFile(t, "optimist.yaml", "version: 1\nupstream: {urls: ["+byName(secure.data)+"], tls: {ca_file: "+a.File+"}}\n")
 	explain := func(url string, more ...string) []string {
 		return append([]string{"explain", "PUT", "/shop/_doc/1", "--body", "{}", "--proxy", url}, more...)
 	}
@@ -36,6 +39,8 @@ func TestMistakesAboutTLSAreNamed(t *testing.T) {
 		"doctor, http to who hangs up":   {[]string{"doctor", "--upstream", "http://" + silent}, useHTTPS},
 		"doctor, https to plain":         {[]string{"doctor", "--upstream", "https://" + plain.data}, useHTTP},
 		"doctor, authority":              {[]string{"doctor", "--upstream", "https://" + secure.data}, "name the file with the certificate's authority in upstream.tls.ca_file (doctor: --ca-file)"},
+		"doctor, another name":           {[]string{"doctor", "--config", config}, "write a name that the certificate has in the URL, or as upstream.tls.server_name"},
+		"admin, another name":            {[]string{"mode", "--admin", byName(secure.admin), "--admin-ca-file", a.File}, "write a name that the certificate has in --admin"},
 		"admin, http to TLS":             {[]string{"mode", "--admin", secure.admin}, useHTTPS},
 		"admin, https to plain":          {[]string{"mode", "--admin", "https://" + plain.admin}, useHTTP},
 		"admin, authority":               {[]string{"mode", "--admin", "https://" + secure.admin}, "name the file with the certificate's authority in --admin-ca-file"},

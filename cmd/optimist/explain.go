@@ -96,7 +96,7 @@ func (c *explainCmd) ask(p *process, q *ruletest.Question) (*explain.Account, []
 		}
 		account, raw, err := ruletest.Online(ctx, strings.TrimRight(c.Proxy, "/"), conf, q)
 		if errors.Is(err, ruletest.ErrNoAnswer) {
-			err = fmt.Errorf("%w%s", err, adviceFor(u.Scheme+"://", "--ca-file", err))
+			err = fmt.Errorf("%w%s", err, adviceFor(u.Scheme+"://", "--ca-file", "--proxy", err))
 		}
 		return account, raw, err
 	}

@@ -31,8 +31,11 @@ func (e *examination) reach() {
 				n.URL, a.status)
 		case a.status == http.StatusBadRequest:
 			e.report.add(Fail, "reachable", "%s answers GET / with 400%s", n.URL, advice(n.URL, nil))
+		case a.status >= http.StatusInternalServerError:
+			e.report.add(Fail, "reachable", "%s answers GET / with %d: the engine isn't ready, or what stands before it", n.URL, a.status)
 		case !a.ok() || !a.body.Get("version.number").Exists():
-			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not like an engine", n.URL, a.status)
+			e.report.add(Fail, "reachable", "%s answers GET / with %d, and not like an engine: perhaps the URL names another server",
+				n.URL, a.status)
 		default:
 			w := greet(a)
 			e.report.add(OK, "reachable", "%s: %s %s, cluster %q, %s", n.URL, w.product, w.number, w.cluster, took)

@@ -96,19 +96,22 @@ func (e *ConnectError) Error() string {
 	case Unresolved:
 		return fmt.Sprintf("host name not resolved (%v)", e.Err)
 	case Handshake:
-		return fmt.Sprintf("TLS handshake failed (%v)%s", e.Err, HandshakeAdvice(e.Err, "upstream.tls.ca_file (doctor: --ca-file)"))
+		return fmt.Sprintf("TLS handshake failed (%v)%s", e.Err,
+			HandshakeAdvice(e.Err, "upstream.tls.ca_file (doctor: --ca-file)", "the URL, or as upstream.tls.server_name"))
 	}
 	return fmt.Sprintf("connecting failed (%v)", e.Err)
 }
 
 // HandshakeAdvice is what to do about the error of a client's TLS handshake, as a clause behind it; "" if nobody knows. authorities is the
-// setting that names the file with the authorities.
-func HandshakeAdvice(err error, authorities string) string {
+// setting that names the file with the authorities, address where the server's name is written.
+func HandshakeAdvice(err error, authorities, address string) string {
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
 		return ": the port speaks no TLS, as it seems (http://, and not https://)"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return ": name the file with the certificate's authority in " + authorities
+	case errors.As(err, new(x509.HostnameError)):
+		return ": write a name that the certificate has in " + address
 	}
 	return ""
 }
