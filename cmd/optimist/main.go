@@ -36,7 +36,9 @@ type commandLine struct {
 }
 
 const description = `A reverse proxy for Elasticsearch and OpenSearch that keeps concurrent writers of one document from
-erasing each other's changes. Applications change their base URL, and nothing else.`
+erasing each other's changes. Applications change their base URL, and nothing else.
+
+Exit status of every command: 0 if it worked, 1 if it failed, 2 if it can't run as it was given.`
 
 // run is the program: it reads args, does what they say, and returns the exit status. It ends early when ctx does.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
