@@ -409,8 +409,12 @@ func (m *model) array(base, sent, cur []any) any {
 			out = append(out, sentRun[from])
 			add(sentRun, i, from+1, len(sentRun), leaveSent)
 		default:
-			add(curRun, i, 0, len(curRun), leaveCur)
+			if to < 0 {
+				to = len(curRun)
+			}
+			add(curRun, i, 0, to, leaveCur)
 			add(sentRun, i, 0, len(sentRun), leaveSent)
+			add(curRun, i, to, len(curRun), leaveCur)
 			if s.left[i] && c.left[i] {
 				out = append(out, base[i])
 			}

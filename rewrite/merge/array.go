@@ -213,34 +213,32 @@ func inserted(by []diff.Edit, visit func(x int32)) {
 }
 
 // writeElements writes the merged array: gap by gap current's insertions, then the client's, then the base's next element
-// if it is still there.
+// if it is still there, or what stands for it.
 func (r *run) writeElements(e *edits, sc scope) {
 	out, n := r.edit(e.c), int32(len(e.sent.A))
 	bySent, byCur := e.bySent, e.byCur
 	for i := range n + 1 {
 		s, c := at(&bySent, i), at(&byCur, i)
-		target := c.Instead
-		if target == diff.None && i < n {
+		sent, cur, target := s.J+s.K, c.J+c.K, diff.None
+		if s.Replaces() {
+			sent = s.Instead
+		}
+		if c.Replaces() {
+			cur, target = c.Instead, c.Instead
+		} else if i < n {
 			target = e.cur.To[i]
 		}
-		if !s.Replaces() || target == diff.None || e.drop[s.Instead] != 0 {
-			e.writeCur(&out, c.J, c.J+c.K)
-			e.writeSent(&out, s.J, s.J+s.K)
-			if i < n {
-				e.writeNext(i, &out)
-			}
-			continue
+		e.writeCur(&out, c.J, cur)
+		e.writeSent(&out, s.J, sent)
+		if s.Replaces() && target != diff.None && e.drop[s.Instead] == 0 {
+			out.keep(e.cur.B[target])
+			r.element(e.sent.A[i], e.sent.B[s.Instead], e.cur.B[target], int(target), sc)
+			sent, cur = sent+1, cur+1
+		} else if i < n {
+			e.writeNext(i, &out)
 		}
-		before := c.J + c.K
-		if c.Replaces() {
-			before = c.Instead
-		}
-		e.writeCur(&out, c.J, before)
-		e.writeSent(&out, s.J, s.Instead)
-		out.keep(e.cur.B[target])
-		r.element(e.sent.A[i], e.sent.B[s.Instead], e.cur.B[target], int(target), sc)
-		e.writeCur(&out, before+1, c.J+c.K)
-		e.writeSent(&out, s.Instead+1, s.J+s.K)
+		e.writeCur(&out, cur, c.J+c.K)
+		e.writeSent(&out, sent, s.J+s.K)
 	}
 }
 
