@@ -130,11 +130,12 @@ type side struct {
 	left    []bool
 	run     [][]any
 	instead []int // -1: none
+	row     bool
 }
 
 func scriptOf(base, other []any, pairs [][2]int) side {
 	n := len(base)
-	s := side{make([]bool, n+1), make([][]any, n+1), slices.Repeat([]int{-1}, n+1)}
+	s := side{make([]bool, n+1), make([][]any, n+1), slices.Repeat([]int{-1}, n+1), !slices.ContainsFunc(pairs, otherPlace) && !tellApart(base)}
 	away, in := moved(base, other, pairs)
 	pairs = append(pairs, [2]int{n, len(other)})
 	i, j := 0, 0
@@ -149,26 +150,41 @@ func scriptOf(base, other []any, pairs [][2]int) side {
 // between adds what the side has put from place j of its list on in place of the base's elements from place i on.
 func (s *side) between(base, other []any, i, j int, away, in map[string]int) {
 	gone, fresh := unmoved(base, i, away), unmoved(other, j, in)
-	n := min(len(gone), len(fresh))
-	if n == 0 {
+	if !s.row || len(gone) != len(fresh) {
+		gone, fresh = partners(base, other, gone, fresh)
+	}
+	if len(gone) == 0 {
 		s.run[i] = other[j:]
 		return
 	}
-	g, f := gone[:n], fresh[:n]
-	for shift := range max(len(gone), len(fresh)) - n + 1 {
-		shiftG, shiftF := gone[min(shift, len(gone)-n):][:n], fresh[min(shift, len(fresh)-n):][:n]
-		if inCommon(base, other, shiftG, shiftF) > inCommon(base, other, g, f) {
-			g, f = shiftG, shiftF
-		}
-	}
+	g, f := gone, fresh
 	for k := range g {
 		end := f[k] + 1
-		if k == n-1 {
+		if k == len(g)-1 {
 			end = len(other)
 		}
 		s.run[g[k]], s.instead[g[k]] = other[j:end], f[k]-j
 		j = end
 	}
+}
+
+// partners tries all ways to pair elements in their order; of the best ones it takes the first.
+func partners(base, other []any, gone, fresh []int) (g, f []int) {
+	most := -1
+	var try func(i, j int, with [2][]int)
+	try = func(i, j int, with [2][]int) {
+		if i == len(gone) || j == len(fresh) {
+			if n := 2*len(with[0]) + inCommon(base, other, with[0], with[1]); n > most {
+				g, f, most = with[0], with[1], n
+			}
+			return
+		}
+		try(i+1, j+1, [2][]int{append(slices.Clone(with[0]), gone[i]), append(slices.Clone(with[1]), fresh[j])})
+		try(i, j+1, with)
+		try(i+1, j, with)
+	}
+	try(0, 0, [2][]int{})
+	return g, f
 }
 
 // moved counts the elements that were moved, twice.

@@ -1,6 +1,10 @@
 package diff
 
-import "optimist/rewrite/tree"
+import (
+	"slices"
+
+	"optimist/rewrite/tree"
+)
 
 // An Edit is what a script inserts at one gap of the base: the other array's elements [J, J+K). Removals that nothing stands for have none.
 type Edit struct {
@@ -16,13 +20,14 @@ func (e *Edit) Replaces() bool { return e.Instead != None }
 //
 // What was removed and what was inserted between the same two neighbours stands for each other, one by one, but for what was only moved:
 // a removed element that was inserted elsewhere isn't replaced, and what comes from elsewhere replaces nothing. Else, where clients keep an
-// array in an order, the entry of one would stand in the place of another's. If they are not equally many, those in a row stand for
-// each other that are most alike.
+// array in an order, the entry of one would stand in the place of another's. Those stand for each other, in their order, that are most
+// alike; in a row, those at the same places.
 func (w *Workspace) Edits(al *Alignment) []Edit {
 	list := w.edits.Alloc(al.Inserted())[:0]
 	mark := w.Ints.Mark()
 	defer w.Ints.Cut(mark)
-	gone, fresh := w.changed(al)
+	row := al.Removed() > 0 && al.Inserted() > 0 && al.KeepsPlaces() && !w.TellApart(al.A)
+	gone, fresh := w.changed(al, row)
 	n, m := int32(len(al.A)), int32(len(al.B))
 	for i, j := int32(0), int32(0); i < n || j < m; {
 		if i < n && al.To[i] == j {
@@ -39,7 +44,10 @@ func (w *Workspace) Edits(al *Alignment) []Edit {
 		var g, f []int32
 		g, gone = until(gone, i)
 		f, fresh = until(fresh, j)
-		list = al.appendEdits(list, Edit{I: at, J: from, K: j - from, Instead: None}, g, f)
+		if !row || len(g) != len(f) {
+			g, f = w.partners(al, g, f)
+		}
+		list = appendEdits(list, Edit{I: at, J: from, K: j - from, Instead: None}, g, f)
 	}
 	return list
 }
@@ -53,9 +61,8 @@ func until(places []int32, end int32) (before, after []int32) {
 	return places[:n], places[n:]
 }
 
-// appendEdits appends the edits between two neighbours. Of the base's elements gone were removed, and fresh are those that were inserted.
-func (al *Alignment) appendEdits(list []Edit, all Edit, gone, fresh []int32) []Edit {
-	gone, fresh = al.partners(gone, fresh)
+// appendEdits appends the edits between two neighbours. The elements fresh stand for the base's elements gone, one by one.
+func appendEdits(list []Edit, all Edit, gone, fresh []int32) []Edit {
 	if len(gone) == 0 {
 		if all.K > 0 {
 			list = append(list, all)
@@ -75,56 +82,108 @@ func (al *Alignment) appendEdits(list []Edit, all Edit, gone, fresh []int32) []E
 }
 
 const (
-	// maxShifts bounds in how many ways a short row of elements is laid beside a long one.
-	maxShifts = 16
+	// maxShift bounds how far an element may be from the place where one of two rows of elements would have it if the other one was laid
+	// beside its beginning, or its end.
+	maxShift = 8
+	// maxValues bounds how many values of an element are looked at.
+	maxValues = 64
 	// weightOfText is how many numbers an equal text is worth.
 	weightOfText = 4
+	// weightOfPair is what it is worth that two elements stand for each other at all.
+	weightOfPair = weightOfText / 2
 )
 
-// partners makes the lists equally long, and pairs their elements one by one. Of the longer list it keeps the elements in a row that are
-// most alike; among equals the first.
-func (al *Alignment) partners(gone, fresh []int32) (g, f []int32) {
+// A pairing finds which of the elements that were removed and of those that were inserted between two neighbours stand for each other: in
+// their order, those that have most in common together.
+type pairing struct {
+	al          *Alignment
+	gone, fresh []int32
+	shifts      []int   // by how many places an element of fresh may be behind its partner in gone
+	most        []int32 // for each place in gone and each shift: how much the elements from there on have in common at most
+}
+
+// partners pairs the elements one by one, and leaves out the others.
+func (w *Workspace) partners(al *Alignment, gone, fresh []int32) (g, f []int32) {
 	n := min(len(gone), len(fresh))
-	shifts, most := max(len(gone), len(fresh))-n, -1
-	for shift := 0; n > 0 && shift <= shifts; shift++ {
-		if shift == maxShifts {
-			shift = shifts // the end, where most are put in
+	if n == 0 || len(gone) == 1 && len(fresh) == 1 {
+		return gone[:n], fresh[:n]
+	}
+	p := pairing{al: al, gone: gone, fresh: fresh, shifts: shifts(len(fresh) - len(gone))}
+	p.most = w.Ints.Alloc((len(gone) + 1) * len(p.shifts))
+	for i := len(gone) - 1; i >= 0; i-- {
+		for x := len(p.shifts) - 1; x >= 0; x-- {
+			p.most[i*len(p.shifts)+x] = max(p.paired(i, x), p.at(i, x+1), p.withoutGone(i, x))
 		}
-		a, b := gone[min(shift, len(gone)-n):], fresh[min(shift, len(fresh)-n):]
-		common := 0
-		if shifts > 0 {
-			common = al.alike(a[:n], b[:n])
-		}
-		if common > most {
-			g, f, most = a[:n], b[:n], common
+	}
+	g, f = w.Ints.Alloc(n)[:0], w.Ints.Alloc(n)[:0]
+	for i, x := 0, slices.Index(p.shifts, 0); i < len(gone) && x < len(p.shifts) && i+p.shifts[x] < len(fresh); {
+		switch p.at(i, x) {
+		case p.paired(i, x):
+			g, f = append(g, gone[i]), append(f, fresh[i+p.shifts[x]])
+			i++
+		case p.at(i, x+1):
+			x++
+		default:
+			i += p.shifts[x] - p.shifts[x-1]
+			x--
 		}
 	}
 	return g, f
 }
 
-// alike says how much elements that would stand for each other have in common.
-func (al *Alignment) alike(gone, fresh []int32) (n int) {
-	for k := range gone {
-		n += inCommon(al.A[gone[k]], al.B[fresh[k]])
+// shifts lists those that are tried if fresh has so many elements more than gone.
+func shifts(more int) (list []int) {
+	for s := min(more, 0) - maxShift; s <= max(more, 0)+maxShift; s++ {
+		if s <= min(more, 0)+maxShift || s >= max(more, 0)-maxShift {
+			list = append(list, s)
+		}
 	}
-	return n
+	return list
+}
+
+func (p *pairing) at(i, x int) int32 {
+	if i >= len(p.gone) || x < 0 || x >= len(p.shifts) {
+		return 0
+	}
+	return p.most[i*len(p.shifts)+x]
+}
+
+// paired is what is most if gone's element i has a partner at shift x; less than anything if there is none.
+func (p *pairing) paired(i, x int) int32 {
+	j := i + p.shifts[x]
+	if j < 0 || j >= len(p.fresh) {
+		return -1
+	}
+	left := maxValues
+	return weightOfPair + int32(inCommon(p.al.A[p.gone[i]], p.al.B[p.fresh[j]], &left)) + p.at(i+1, x)
+}
+
+// withoutGone is what is most if the elements of gone from i on have no partner until there is one at a smaller shift.
+func (p *pairing) withoutGone(i, x int) int32 {
+	if x == 0 {
+		return 0
+	}
+	return p.at(i+p.shifts[x]-p.shifts[x-1], x-1)
 }
 
 // inCommon says how much a and b have in common: the values below them that are equal, and at the same places. A text says more than a
-// number. The recursion is as deep as a document may be.
-func inCommon(a, b tree.Value) (n int) {
+// number. It looks at no more than left values, or a tree of elements would be looked at anew at each of its levels.
+func inCommon(a, b tree.Value, left *int) (n int) {
+	if *left--; *left < 0 {
+		return 0
+	}
 	switch {
 	case a.Kind() != b.Kind():
 	case a.Kind() == tree.Object:
 		members := a.Finder()
-		for y := b.First(); y.Exists(); y = y.Next() {
+		for y := b.First(); y.Exists() && *left > 0; y = y.Next() {
 			if x := members.Like(y); x.Exists() {
-				n += inCommon(x, y)
+				n += inCommon(x, y, left)
 			}
 		}
 	case a.Kind() == tree.Array:
-		for x, y := a.First(), b.First(); x.Exists() && y.Exists(); x, y = x.Next(), y.Next() {
-			n += inCommon(x, y)
+		for x, y := a.First(), b.First(); x.Exists() && y.Exists() && *left > 0; x, y = x.Next(), y.Next() {
+			n += inCommon(x, y, left)
 		}
 	case !a.Equal(b):
 	case a.Kind() == tree.String:
@@ -136,10 +195,13 @@ func inCommon(a, b tree.Value) (n int) {
 }
 
 // changed lists the places of the elements that were removed, and of those that were inserted, but for those that were moved. Where no
-// element has another place than before, nothing was moved, unless the elements are told apart.
-func (w *Workspace) changed(al *Alignment) (gone, fresh []int32) {
+// element has another place than before, nothing was moved, unless the elements are told apart: it is a row.
+func (w *Workspace) changed(al *Alignment, row bool) (gone, fresh []int32) {
 	gone, fresh = w.Ints.Alloc(len(al.A))[:0], w.Ints.Alloc(len(al.B))[:0]
-	away, in := w.moved(al)
+	var away, in []int32
+	if !row && al.Removed() > 0 && al.Inserted() > 0 {
+		away, in = w.moved(al)
+	}
 	for i, a := range al.A {
 		if al.To[i] == None && !w.take(away, a) {
 			gone = append(gone, int32(i))
@@ -153,11 +215,8 @@ func (w *Workspace) changed(al *Alignment) (gone, fresh []int32) {
 	return gone, fresh
 }
 
-// moved returns, by the elements' numbers, how often each was moved; twice. Nothing was if they are empty.
+// moved returns, by the elements' numbers, how often each was moved; twice.
 func (w *Workspace) moved(al *Alignment) (away, in []int32) {
-	if al.Removed() == 0 || al.Inserted() == 0 || al.KeepsPlaces() && !w.TellApart(al.A) {
-		return nil, nil
-	}
 	w.Table.Reset(len(al.A))
 	away, in = w.Ints.Alloc(len(al.A)), w.Ints.Alloc(len(al.A))
 	for i, a := range al.A {

@@ -31,8 +31,8 @@
 //   - Strings and objects that one side moved and the other removed are gone, if the base has them once.
 //   - What a side puts in the place of elements that it moved away is an insertion, and no replacement, and elements that it
 //     moved replace nothing. Numbers are equal by chance: among them nothing was moved where all keep their places.
-//   - What was removed and what was inserted between the same two neighbours stands for each other one by one, those in a row
-//     that have most in common; what is left of either is removed, or inserted. An element for which both sides have
+//   - What was removed and what was inserted between the same two neighbours stands for each other one by one, in their order,
+//     those that have most in common; what is left of either is removed, or inserted. An element for which both sides have
 //     another is merged like the value of a key, so that objects merge key by key. The same elements beside it on both
 //     sides count once.
 //
