@@ -125,6 +125,33 @@ func TestExplainTellsEveryDecision(t *testing.T) {
 			},
 		},
 		{
+			"an element that the client moved, and one in it", []PathRule{
+				{Path: "/l", Strategy: ByKey, Key: "k"}, {Path: "/l/*/n", Strategy: Sum}, {Path: "/l/*/w", Strategy: ByKey, Key: "k"}}, Sent,
+			`{"l":[{"k":1,"n":1,"w":[{"k":1,"m":1,"x":1},{"k":2}]},{"k":2}]}`,
+			`{"l":[{"k":2},{"k":1,"n":2,"w":[{"k":2},{"k":1,"m":2}]}]}`,
+			`{"l":[{"k":1,"n":5,"w":[{"k":1,"m":3,"x":1},{"k":2}]},{"k":2}]}`,
+			[]string{
+				`/l combined by by_key of /l: [{"k":1,"n":1,"w":[{"k":1,"m":1,"x":1},{"k":2}]},{"k":2}], ` +
+					`[{"k":2},{"k":1,"n":2,"w":[{"k":2},{"k":1,"m":2}]}], [{"k":1,"n":5,"w":[{"k":1,"m":3,"x":1},{"k":2}]},{"k":2}] = ` +
+					`[{"k":2},{"k":1,"n":6,"w":[{"k":2},{"k":1,"m":2}]}]`,
+				"/l/0/n calculated by sum of /l/*/n: 1, 2, 5 = 6",
+				`/l/0/w combined by by_key of /l/*/w: [{"k":1,"m":1,"x":1},{"k":2}], [{"k":2},{"k":1,"m":2}], [{"k":1,"m":3,"x":1},{"k":2}] = ` +
+					`[{"k":2},{"k":1,"m":2}]`,
+				"/l/0/w/0/m overwritten by sent: 1, 2, 3 = 2",
+				"/l/0/w/0/x taken: 1, -, 1 = -",
+			},
+		},
+		{
+			"an element that the client moved, where the merge fails", []PathRule{
+				{Path: "/l", Strategy: ByKey, Key: "k"}, {Path: "/l/*/n", Strategy: Sum}, {Path: "/l/*/s", Strategy: Fail}}, Sent,
+			`{"l":[{"k":1,"n":1,"s":1},{"k":2}]}`, `{"l":[{"k":2},{"k":1,"n":2,"s":2}]}`, `{"l":[{"k":1,"n":5,"s":3},{"k":2}]}`,
+			[]string{
+				`/l combined by by_key of /l: [{"k":1,"n":1,"s":1},{"k":2}], [{"k":2},{"k":1,"n":2,"s":2}], [{"k":1,"n":5,"s":3},{"k":2}] = -`,
+				"/l/0/n calculated by sum of /l/*/n: 1, 2, 5 = -",
+				"/l/0/s conflict by fail of /l/*/s: 1, 2, 3",
+			},
+		},
+		{
 			"a set that others took out of an element", []PathRule{
 				{Path: "/v", Strategy: ByKey, Key: "k"}, {Path: "/v/*/set", Strategy: Union}}, Sent,
 			`{"v":[{"k":1,"set":["a"]}]}`, `{"v":[{"k":1,"set":["a","b"]}]}`, `{"v":[{"k":1}]}`,
@@ -190,6 +217,8 @@ func TestExplainMergesAsMergeDoes(t *testing.T) {
 		}
 		if wantErr == nil {
 			checkResults(t, list, want.Doc)
+		} else if i := slices.IndexFunc(list, func(d Decision) bool { return d.Result != nil }); i >= 0 {
+			t.Fatalf("a merge that failed (%v) has a result: %s", wantErr, told(&list[i]))
 		}
 	})
 }

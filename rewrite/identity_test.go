@@ -280,8 +280,36 @@ func TestACountBeforeTheNameIsNoIdentity(t *testing.T) {
 	sent := `{"top":[{"points":4,"name":"bob","note":"","tag":""},{"points":9,"name":"ann","note":"a","tag":""}]}`
 	current := `{"top":[{"points":9,"name":"ann","note":"","tag":"b"},{"points":4,"name":"bob","note":"","tag":""}]}`
 	res, err := m.Merge([]byte(base), []byte(sent), []byte(current))
-	want := `{"top":[{"points":9,"name":"ann","note":"a","tag":"b"},{"points":4,"name":"bob","note":"","tag":""}]}`
+	want := `{"top":[{"points":4,"name":"bob","note":"","tag":""},{"points":9,"name":"ann","note":"a","tag":"b"}]}`
 	if err != nil || string(res.Doc) != want {
 		t.Fatalf("got %s, %v, want %s", res.Doc, err, want)
 	}
+}
+
+// TestAnOrderThatTheClientMadeIsKept has one client put a list in another order, and another one change all of it in its places.
+func TestAnOrderThatTheClientMadeIsKept(t *testing.T) {
+	m := mustMerger(t, Sent, PathRule{Path: "/l", Strategy: ByKey, Key: "K"})
+	rapid.Check(t, func(t *rapid.T) {
+		type one struct {
+			K string
+			N int
+		}
+		var read, changed, want []one
+		for k := range rapid.IntRange(0, 12).Draw(t, "tasks") {
+			key := string(rune('a' + k))
+			read, changed = append(read, one{K: key}), append(changed, one{key, k + 1})
+		}
+		sent := rapid.Permutation(read).Draw(t, "sent")
+		for _, e := range sent {
+			want = append(want, one{e.K, int(e.K[0]-'a') + 1})
+		}
+		doc := func(l []one) []byte { return encode(t, map[string]any{"l": slices.Concat([]one{}, l)}) }
+		res, err := m.Merge(doc(read), doc(sent), doc(changed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(res.Doc) != string(doc(want)) {
+			t.Fatalf("sent %s\ngot  %s\nwant %s", doc(sent), res.Doc, doc(want))
+		}
+	})
 }

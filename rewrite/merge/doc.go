@@ -59,7 +59,8 @@
 //   - Union: current without what sent took out of the base's set, then what sent added to it and current lacks.
 //   - Append: current without the base's elements that sent removed, then all elements that sent inserted.
 //   - ByKey: current's elements, each merged with those of the same key as one value of the path with `*`; then sent's
-//     new ones. One that a side removed and the other changed is a value that both changed.
+//     new ones. Those that only sent has moved go to where the fewest others are on another side of them than there. One that a
+//     side removed and the other changed is a value that both changed.
 //
 // An array that a side had removed, and of which these leave nothing, is not there.
 package merge

@@ -34,22 +34,33 @@ const MaxDecisions = 1000
 func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error) {
 	var a account
 	res, err := m.merge(base, sent, current, &a)
+	if err != nil {
+		for i := range a.list {
+			a.list[i].Result = nil
+		}
+	}
 	return res, a.list, err
 }
 
 // An account is the observer that collects decisions.
 type account struct {
 	list []Decision
-	cur  []tree.Value // of each decision, the value of current
+	cur  []tree.Value // of each decision, the value of current; none once its result is known
 }
 
-// merged notes what became of each value.
-func (a *account) merged(r *run) {
-	for i, c := range a.cur {
-		if d := &a.list[i]; c.Exists() {
-			d.Result = r.result(c)
-		} else if d.Verdict == Taken || d.Verdict == Overwritten {
-			d.Result = d.Sent
+// merged notes what became of the values in c.
+func (a *account) merged(r *run, c tree.Value) {
+	from, to := c.Span()
+	for i, v := range a.cur {
+		d := &a.list[i]
+		if !v.Exists() {
+			if d.Result == nil && (d.Verdict == Taken || d.Verdict == Overwritten) {
+				d.Result = d.Sent
+			}
+			continue
+		}
+		if start, end := v.Span(); start >= from && end <= to {
+			d.Result, a.cur[i] = r.result(v), tree.Value{}
 		}
 	}
 }

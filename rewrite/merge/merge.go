@@ -106,7 +106,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	if r.conflicts.paths != nil {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
 	}
-	o.merged(r)
+	o.merged(r, r.cur.Root())
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
 	if len(r.splices) == 0 {

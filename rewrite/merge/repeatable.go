@@ -1,10 +1,14 @@
 package merge
 
-import "optimist/rewrite/tree"
+import (
+	"slices"
+
+	"optimist/rewrite/tree"
+)
 
 // Repeatable reports whether the change base→sent may be applied to current although it may have been applied before (an
 // answer was lost, and somebody else has written since): it only sets and removes values, or changes them under Union, Max
-// or Min, or inside of elements and whole elements under ByKey; and every path that it touches is in current still as in
+// or Min, or inside of elements and whole elements under ByKey, or their order; and every path that it touches is in current still as in
 // the base. Insertions into an array, removals from it and sums count twice when they are applied twice, so they never are
 // repeatable. A change of nothing is.
 //
@@ -57,8 +61,12 @@ func (r *run) membersRepeatable(b, s, c tree.Value, sc scope) bool {
 func (r *run) elementsRepeatable(b, s, c tree.Value, sc scope) bool {
 	mark := r.Mark()
 	defer r.Cut(mark)
-	in, ok := r.match(r.Elements(b), r.Elements(s), r.Elements(c), r.rules[sc.rule].key)
+	key, base, sent, cur := r.rules[sc.rule].key, r.Elements(b), r.Elements(s), r.Elements(c)
+	in, ok := r.match(base, sent, cur, key)
 	if !ok {
+		return false
+	}
+	if bySent, byCur := r.orders(base, key, r.places(sent, key), r.places(cur, key)); !slices.IsSorted(bySent) && !slices.IsSorted(byCur) {
 		return false
 	}
 	for id := range r.Table.Len() {

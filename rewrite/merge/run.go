@@ -127,8 +127,9 @@ type observer interface {
 	decided(r *run, by ruling, of sides, sc scope)
 	// edited is called for an array before its edits are carried out one by one.
 	edited(r *run, of sides)
-	// merged is called at the end, unless there are conflicts.
-	merged(r *run)
+	// merged is called for an element of current that goes elsewhere, once what becomes of it is spliced; and at the end for all of current,
+	// unless there are conflicts.
+	merged(r *run, c tree.Value)
 }
 
 // silence is the observer of a merge that nobody asked about.
@@ -137,4 +138,4 @@ type silence struct{}
 func (silence) untouched(*run, tree.Value, tree.Value) {}
 func (silence) decided(*run, ruling, sides, scope)     {}
 func (silence) edited(*run, sides)                     {}
-func (silence) merged(*run)                            {}
+func (silence) merged(*run, tree.Value)                {}

@@ -10,17 +10,18 @@ import (
 // A plan is what one of the array strategies (Union, Append, ByKey) makes of an array that both sides changed.
 type plan struct {
 	cur  []tree.Value // current's elements
-	keep []int32      // 1 for each of them that stays
+	keep []int32      // for each of them, whether it stays, or goes elsewhere
 	add  []tree.Value // the client's elements that go to the end
 	// Of ByKey: for each of current's elements the client's and the base's with the same key, if there are any.
 	sent, base []tree.Value
-	made       []byte // the array of what is added, where current has none
+	moved      []moved // of ByKey: the elements that go elsewhere, in their new order
+	made       []byte  // the array of what is added, where current has none
 }
 
 // empty reports whether nothing is left of the array.
 func (p *plan) empty() bool {
 	for _, k := range p.keep {
-		if k != 0 {
+		if k != gone {
 			return false
 		}
 	}
@@ -81,7 +82,7 @@ func (r *run) union(p *plan, base, sent []tree.Value) bool {
 		id := ids.Number(e)
 		where[id] |= inCur
 		if where[id]&(inBase|inSent) != inBase {
-			p.keep[k] = 1
+			p.keep[k] = stays
 		}
 	}
 	p.add = r.List(len(sent))
@@ -116,7 +117,7 @@ func (r *run) appended(p *plan, of sides, sc scope) bool {
 	r.dropEchoes(&e)
 	for k, i := range e.cur.From {
 		if i == diff.None && e.dropCur[k] == 0 || i != diff.None && e.sent.To[i] != diff.None {
-			p.keep[k] = 1
+			p.keep[k] = stays
 		}
 	}
 	p.add = r.List(len(e.sent.B))
@@ -147,7 +148,7 @@ func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool
 		b, s := in.base[id], in.sent[id]
 		p.base, p.sent = append(p.base, b), append(p.sent, s)
 		if s.Exists() || !b.Exists() || !r.takesElement(b, s, e, k, sc) {
-			p.keep[k] = 1
+			p.keep[k] = stays
 		}
 	}
 	for k, e := range sent {
@@ -156,6 +157,7 @@ func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool
 			p.add = append(p.add, e)
 		}
 	}
+	r.move(p, base, sent, key)
 	r.failKeyed(&in, base, key, sc)
 	return true
 }
@@ -209,10 +211,15 @@ func (r *run) carryOut(p plan, c tree.Value, sc scope) {
 		return
 	}
 	out := r.edit(c)
+	r.insertMoved(&p, -1, &out, sc)
 	for k, e := range p.cur {
-		if out.keepOrRemove(e, p.keep[k] != 0) && p.sent != nil && p.sent[k].Exists() {
+		if !out.keepOrRemove(e, p.keep[k] == stays) {
+			continue
+		}
+		if p.sent != nil && p.sent[k].Exists() {
 			r.element(p.base[k], p.sent[k], e, k, sc)
 		}
+		r.insertMoved(&p, k, &out, sc)
 	}
 	for _, e := range p.add {
 		out.insert(e.Raw())
