@@ -21,7 +21,7 @@ func (e *Edit) Replaces() bool { return e.Instead != None }
 // What was removed and what was inserted between the same two neighbours stands for each other, one by one, but for what was only moved:
 // a removed element that was inserted elsewhere isn't replaced, and what comes from elsewhere replaces nothing. Else, where clients keep an
 // array in an order, the entry of one would stand in the place of another's. Those stand for each other, in their order, that are most
-// alike; in a row, those at the same places.
+// alike; in a row, those at the same places. Objects with different ids never do.
 func (w *Workspace) Edits(al *Alignment) []Edit {
 	list := w.edits.Alloc(al.Inserted())[:0]
 	mark := w.Ints.Mark()
@@ -47,6 +47,7 @@ func (w *Workspace) Edits(al *Alignment) []Edit {
 		if !row || len(g) != len(f) {
 			g, f = w.partners(al, g, f)
 		}
+		g, f = al.sameObjects(g, f)
 		list = appendEdits(list, Edit{I: at, J: from, K: j - from, Instead: None}, g, f)
 	}
 	return list
@@ -92,6 +93,34 @@ const (
 	// weightOfPair is what it is worth that two elements stand for each other at all.
 	weightOfPair = weightOfText / 2
 )
+
+// IdentityNames are the members that say which object an element is: an element with another value there is another object, also where all
+// else is the same. Other members may be changed, too.
+var IdentityNames = [...]string{"id", "_id", "uuid", "guid", "key", "sku"}
+
+// KeyOf returns the value by which an element is told from others, or nothing.
+func KeyOf(e tree.Value, key string) tree.Value {
+	k := e.Get(key)
+	if k.Kind() == tree.Null || k.Kind().IsContainer() {
+		return tree.Value{}
+	}
+	return k
+}
+
+// sameObjects leaves out the pairs of elements that say that they are different objects.
+func (al *Alignment) sameObjects(gone, fresh []int32) (g, f []int32) {
+	g, f = gone[:0], fresh[:0]
+	for k, i := range gone {
+		j := fresh[k]
+		if !slices.ContainsFunc(IdentityNames[:], func(name string) bool {
+			a, b := KeyOf(al.A[i], name), KeyOf(al.B[j], name)
+			return a.Exists() && b.Exists() && !a.Equal(b)
+		}) {
+			g, f = append(g, i), append(f, j)
+		}
+	}
+	return g, f
+}
 
 // A pairing finds which of the elements that were removed and of those that were inserted between two neighbours stand for each other: in
 // their order, those that have most in common together.

@@ -33,7 +33,7 @@ func (r *run) failMembers(b, s, c tree.Value, sc scope) {
 // failKeyed is for the elements of the base whose key neither side has any more. It needs the numbers of match.
 func (r *run) failKeyed(in *keyed, base []tree.Value, key string, sc scope) {
 	for k, e := range base {
-		if id := r.Table.Number(keyOf(e, key)); !in.sent[id].Exists() && !in.cur[id].Exists() {
+		if id := r.Table.Number(diff.KeyOf(e, key)); !in.sent[id].Exists() && !in.cur[id].Exists() {
 			r.failAt(tree.Place{Index: k}, e, tree.Value{}, tree.Value{}, sc)
 		}
 	}

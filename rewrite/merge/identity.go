@@ -10,10 +10,6 @@ import (
 // maxIdentities is how many members of an element are tried as what tells it from others.
 const maxIdentities = 16
 
-// identityNames are the members that say which object an element is: an element with another value there is another object, also where all
-// else is the same. Other members may be changed, too.
-var identityNames = []string{"id", "_id", "uuid", "guid", "key", "sku"}
-
 // byIdentity merges the elements of arrays of objects as ByKey does, by a member that no rule names, where the scripts would take
 // elements apart: one side moved and changed an element that the other side touched, too, or both replaced it, and not by the same
 // object. ok is false where the scripts do as well, and where nothing tells the elements apart.
@@ -70,7 +66,7 @@ func (r *run) staysItself(e *edits, in keyed, key string) bool {
 		if !s.Replaces() || !c.Replaces() {
 			return false
 		}
-		id := r.Table.Number(keyOf(b, key))
+		id := r.Table.Number(diff.KeyOf(b, key))
 		kept = kept && in.sent[id].Exists() && in.cur[id].Exists()
 		if first {
 			same, first = r.members(b), false
@@ -147,10 +143,10 @@ func (r *run) counts(m tree.Value, sc scope) bool {
 	return member.rule != 0 && r.strategy(member).calculates()
 }
 
-// named finds the first of identityNames that tells the elements of each array apart.
+// named finds the first of diff.IdentityNames that tells the elements of each array apart.
 func (r *run) named(e *edits) (key string, ok bool) {
-	for _, name := range identityNames {
-		if !keyOf(e.sent.A[0], name).Exists() {
+	for _, name := range diff.IdentityNames {
+		if !diff.KeyOf(e.sent.A[0], name).Exists() {
 			continue
 		}
 		mark := r.Mark()
@@ -188,14 +184,14 @@ func (r *run) scattered(e *edits, in keyed, key string, named bool) bool {
 			continue
 		}
 		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		own := keyOf(b, key)
+		own := diff.KeyOf(b, key)
 		id := r.Table.Number(own)
 		toSent, toCur := in.sent[id], in.cur[id]
 		switch {
 		case s.Replaces() && c.Replaces():
 			inSent, inCur := e.sent.B[s.Instead], e.cur.B[c.Instead]
 			sentStays, curStays := toSent == inSent || !toSent.Exists(), toCur == inCur || !toCur.Exists()
-			keySent, keyCur := keyOf(inSent, key), keyOf(inCur, key)
+			keySent, keyCur := diff.KeyOf(inSent, key), diff.KeyOf(inCur, key)
 			renamed := !toSent.Exists() && !toCur.Exists() && !keySent.Equal(keyCur)
 			other := named && !(keySent.Equal(own) && keyCur.Equal(own))
 			if !sentStays || !curStays || renamed || other {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
 
@@ -33,13 +34,13 @@ func (r *run) move(p *plan, base, sent []tree.Value, key string) {
 	}
 	var order []int32 // the places of those that go elsewhere, as the client has them
 	for _, e := range sent {
-		if k := inCur[r.Table.Number(keyOf(e, key))]; k != 0 && p.keep[k-1] == moves {
+		if k := inCur[r.Table.Number(diff.KeyOf(e, key))]; k != 0 && p.keep[k-1] == moves {
 			order = append(order, k-1)
 		}
 	}
 	there := r.Ints.Alloc(len(p.cur)) // the client's places of current's elements, plus 1
 	for k, e := range p.cur {
-		there[k] = inSent[r.Table.Number(keyOf(e, key))]
+		there[k] = inSent[r.Table.Number(diff.KeyOf(e, key))]
 	}
 	p.findPlaces(there, order, 0, len(p.cur))
 }
@@ -72,7 +73,7 @@ func (p *plan) findPlaces(there, order []int32, lo, hi int) {
 func (r *run) places(elements []tree.Value, key string) []int32 {
 	list := r.Ints.Alloc(r.Table.Len())
 	for k, e := range elements {
-		list[r.Table.Number(keyOf(e, key))] = int32(k) + 1
+		list[r.Table.Number(diff.KeyOf(e, key))] = int32(k) + 1
 	}
 	return list
 }
@@ -81,7 +82,7 @@ func (r *run) places(elements []tree.Value, key string) []int32 {
 func (r *run) orders(base []tree.Value, key string, inSent, inCur []int32) (bySent, byCur []int32) {
 	bySent, byCur = r.Ints.Alloc(len(base))[:0], r.Ints.Alloc(len(base))[:0]
 	for _, e := range base {
-		if id := r.Table.Number(keyOf(e, key)); inSent[id] != 0 && inCur[id] != 0 {
+		if id := r.Table.Number(diff.KeyOf(e, key)); inSent[id] != 0 && inCur[id] != 0 {
 			bySent, byCur = append(bySent, inSent[id]), append(byCur, inCur[id])
 		}
 	}

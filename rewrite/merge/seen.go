@@ -3,6 +3,7 @@ package merge
 import (
 	"slices"
 
+	"optimist/rewrite/diff"
 	"optimist/rewrite/tree"
 )
 
@@ -124,8 +125,8 @@ func hasNewID(e tree.Value, base []tree.Value) bool {
 		return false
 	}
 	for _, name := range madeUp {
-		if id := keyOf(e, name); id.Exists() {
-			return !slices.ContainsFunc(base, func(o tree.Value) bool { return o.Kind() == tree.Object && keyOf(o, name).Equal(id) })
+		if id := diff.KeyOf(e, name); id.Exists() {
+			return !slices.ContainsFunc(base, func(o tree.Value) bool { return o.Kind() == tree.Object && diff.KeyOf(o, name).Equal(id) })
 		}
 	}
 	return false

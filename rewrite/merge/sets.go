@@ -144,7 +144,7 @@ func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool
 	}
 	p.base, p.sent, p.add = r.List(len(p.cur)), r.List(len(p.cur)), r.List(len(sent))
 	for k, e := range p.cur {
-		id := r.Table.Number(keyOf(e, key))
+		id := r.Table.Number(diff.KeyOf(e, key))
 		b, s := in.base[id], in.sent[id]
 		p.base, p.sent = append(p.base, b), append(p.sent, s)
 		if s.Exists() || !b.Exists() || !r.takesElement(b, s, e, k, sc) {
@@ -152,7 +152,7 @@ func (r *run) byKey(p *plan, base, sent []tree.Value, key string, sc scope) bool
 		}
 	}
 	for k, e := range sent {
-		id := r.Table.Number(keyOf(e, key))
+		id := r.Table.Number(diff.KeyOf(e, key))
 		if !in.cur[id].Exists() && r.takesElement(in.base[id], e, tree.Value{}, k, sc) {
 			p.add = append(p.add, e)
 		}
@@ -179,7 +179,7 @@ func (r *run) match(base, sent, cur []tree.Value, key string) (in keyed, ok bool
 	in = keyed{r.List(total)[:total], r.List(total)[:total], r.List(total)[:total]}
 	for _, side := range [...]struct{ list, byKey []tree.Value }{{base, in.base}, {sent, in.sent}, {cur, in.cur}} {
 		for _, e := range side.list {
-			k := keyOf(e, key)
+			k := diff.KeyOf(e, key)
 			if !k.Exists() {
 				return in, false
 			}
@@ -191,15 +191,6 @@ func (r *run) match(base, sent, cur []tree.Value, key string) (in keyed, ok bool
 		}
 	}
 	return in, true
-}
-
-// keyOf returns the value by which an element is told from others, or nothing.
-func keyOf(e tree.Value, key string) tree.Value {
-	k := e.Get(key)
-	if k.Kind() == tree.Null || k.Kind().IsContainer() {
-		return tree.Value{}
-	}
-	return k
 }
 
 // carryOut writes a plan for array c of current, or for the null there.
