@@ -3,7 +3,6 @@ package undo
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -145,7 +144,14 @@ func (s *Store) writeSome(ctx context.Context, some []*target, results []result)
 	}
 	var body bytes.Buffer
 	for _, t := range some {
-		if err := t.appendItem(&body); err != nil {
+		action := map[string]any{"_index": t.Index, "_id": t.ID}
+		if t.img != nil {
+			action["pipeline"] = "_none"
+		}
+		if t.Routing != "" {
+			action["routing"] = t.Routing
+		}
+		if err := appendItem(&body, action, t.cur.Numbers, t.img); err != nil {
 			return err
 		}
 	}
@@ -176,36 +182,6 @@ func (s *Store) writeSome(ctx context.Context, some []*target, results []result)
 			})
 			k++
 		}
-	}
-	return nil
-}
-
-// appendItem appends the write as an item of a bulk.
-func (t *target) appendItem(b *bytes.Buffer) error {
-	action := map[string]any{"_index": t.Index, "_id": t.ID, "pipeline": "_none"}
-	verb := "index"
-	switch {
-	case t.img == nil:
-		verb = "delete"
-		delete(action, "pipeline")
-	case !t.cur.Known():
-		verb = "create"
-	}
-	if t.Routing != "" {
-		action["routing"] = t.Routing
-	}
-	if t.cur.Known() {
-		action["if_seq_no"], action["if_primary_term"] = t.cur.SeqNo, t.cur.PrimaryTerm
-	}
-	line, err := json.Marshal(map[string]any{verb: action})
-	if err != nil {
-		return err
-	}
-	b.Write(line)
-	b.WriteByte('\n')
-	if t.img != nil {
-		b.Write(t.img)
-		b.WriteByte('\n')
 	}
 	return nil
 }

@@ -54,42 +54,44 @@ func (d *document) goesBackBy(some *document) bool {
 // keeps their documents, even with no write: a plan names documents by their places in the list, and another process may not know which
 // writes were never applied.
 func collect(pages []*page) []*document {
-	all := map[Place]*written{}
-	failed := map[Place]bool{}
-	var order []Place
-	for i, p := range pages {
-		for n := range p.Notes {
-			at := Place{i + 1, n}
-			all[at] = &written{note: p.Notes[n]}
-			order = append(order, at)
-		}
-		for _, at := range p.Acked {
-			if w := all[at.Place]; w != nil {
-				w.acked, w.made = true, doc.Revision{Numbers: at.Made, Version: at.Version}
-			}
-		}
-		for _, at := range p.Failed {
-			failed[at] = true
-		}
-	}
+	acks, failed := outcomes(pages)
 	var docs []*document
 	byRef := map[tenantRef]*document{}
-	for i := len(order) - 1; i >= 0; i-- {
-		w := all[order[i]]
-		at := w.tenantRef()
-		d := byRef[at]
-		if d == nil {
-			d = &document{tenantRef: at}
-			byRef[at], docs = d, append(docs, d)
-		}
-		if !failed[order[i]] {
-			d.writes = append(d.writes, w)
+	for i, p := range slices.Backward(pages) {
+		for n := range slices.Backward(p.Notes) {
+			w := &written{note: p.Notes[n]}
+			d := byRef[w.tenantRef()]
+			if d == nil {
+				d = &document{tenantRef: w.tenantRef()}
+				byRef[d.tenantRef], docs = d, append(docs, d)
+			}
+			at := Place{i + 1, n}
+			if ack, acked := acks[at]; acked {
+				w.acked, w.made = true, doc.Revision{Numbers: ack.Made, Version: ack.Version}
+			}
+			if !failed[at] {
+				d.writes = append(d.writes, w)
+			}
 		}
 	}
 	for _, d := range docs {
 		slices.Reverse(d.writes)
 	}
 	return docs
+}
+
+// outcomes are what pages say of the notes of earlier pages: which writes were applied, and which never will be.
+func outcomes(pages []*page) (acks map[Place]acked, failed map[Place]bool) {
+	acks, failed = map[Place]acked{}, map[Place]bool{}
+	for _, p := range pages {
+		for _, ack := range p.Acked {
+			acks[ack.Place] = ack
+		}
+		for _, at := range p.Failed {
+			failed[at] = true
+		}
+	}
+	return acks, failed
 }
 
 // The reasons why something is left.

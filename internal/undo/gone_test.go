@@ -26,7 +26,7 @@ func TestAWriteWhoseClientLeftIsntUndone(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan struct{})
 	l.e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-		if strings.Contains(string(r.Target), "page-7-1") {
+		if strings.Contains(string(r.Body), "page-7-1") {
 			leave()
 			<-left
 		}

@@ -17,10 +17,7 @@ import (
 func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
 	var lists, members []*record
 	for some := range slices.Chunk(leases, perList) {
-		list := &leaseList{Kind: kindLeases}
-		for i := range some {
-			list.Leases = append(list.Leases, lease{some[i].Doc, some[i].Name, some[i].Token})
-		}
+		list := &leaseList{Kind: kindLeases, Leases: each(some, Lock.lease)}
 		lists = append(lists, &record{id: leasesID(h.Token, len(lists)+1), is: list})
 	}
 	known := map[int64]bool{h.Token: true} // by chance, two of the leases may have the same token
@@ -45,34 +42,21 @@ func (s *Store) openMembers(ctx context.Context, h *head, leases []Lock) error {
 
 // make makes new records. If there is a record already, isSame says whether it is the same one. If not, the error is ErrTaken.
 func (s *Store) make(ctx context.Context, records []*record, isSame func(there []byte, r *record) bool) error {
-	for some := range slices.Chunk(records, pageEntries) {
-		for try := 0; len(some) > 0; try++ {
-			if try == tries {
-				return ErrStore
-			}
-			if err := s.fault("members"); err != nil {
-				return err
-			}
-			if err := s.putAll(ctx, some); err != nil {
-				return err
-			}
-			var err error
-			if some, err = s.missing(ctx, some, isSame); err != nil {
-				return err
-			}
+	return untilNone(records, func(some []*record) ([]*record, error) {
+		if err := s.fault("members"); err != nil {
+			return nil, err
 		}
-	}
-	return nil
+		if err := s.putAll(ctx, some); err != nil {
+			return nil, err
+		}
+		return s.missing(ctx, some, isSame)
+	})
 }
 
 // missing are those of some records that weren't written, and aren't there.
 func (s *Store) missing(ctx context.Context, records []*record, isSame func(there []byte, r *record) bool) (missing []*record, err error) {
 	records = slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return r.put })
-	ids := make([]string, len(records))
-	for i, r := range records {
-		ids[i] = r.id
-	}
-	err = s.getAll(ctx, ids, func(nth int, it *es.Item) error {
+	err = s.getAll(ctx, each(records, func(r *record) string { return r.id }), func(nth int, it *es.Item) error {
 		switch {
 		case it.Missing:
 			missing = append(missing, records[nth])
@@ -97,11 +81,11 @@ func (s *Store) headOf(ctx context.Context, token int64) (h *head, of int64, m *
 }
 
 // leases are those of a journal.
-func (s *Store) leases(ctx context.Context, h *head) ([]lease, error) {
+func (s *Store) leases(ctx context.Context, h *head) ([]Lock, error) {
 	if h.Leases < 2 {
-		return []lease{{h.Doc, h.Lock, h.Token}}, nil
+		return []Lock{h.lock().lease()}, nil
 	}
-	var all []lease
+	var all []Lock
 	lists := h.lists()
 	err := s.getAll(ctx, lists, func(nth int, it *es.Item) error {
 		var l leaseList
@@ -138,18 +122,14 @@ func (s *Store) isOf(ctx context.Context, h *head, l *Lock) (bool, error) {
 		return h.Doc == l.Doc && h.Path == l.Path && h.Token == l.Token, nil
 	}
 	all, err := s.leases(ctx, h)
-	return slices.ContainsFunc(all, func(o lease) bool { return o.Doc == l.Doc && o.Token == l.Token }), err
+	return slices.ContainsFunc(all, func(o Lock) bool { return o.Doc == l.Doc && o.Token == l.Token }), err
 }
 
 // unregisterAll takes a settled journal off the registers of all its locks. If that fails, the proxy of a lock's next holder does it.
 func (s *Store) unregisterAll(ctx context.Context, h *head) {
 	all, err := s.leases(ctx, h)
 	if err == nil {
-		locks := make([]Lock, len(all))
-		for i, l := range all {
-			locks[i] = Lock{Doc: l.Doc, Token: l.Token}
-		}
-		err = s.unregister(ctx, locks)
+		err = s.unregister(ctx, all)
 	}
 	if err != nil {
 		s.o.Log.Warn("a journal stays on the register of its lock", "lock", h.Lock, obs.KeyError, err.Error())
@@ -168,13 +148,13 @@ type Begun struct {
 
 // Begun finds the journals that were begun under leases. Errors: ErrStore.
 func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
-	heads, err := s.headsOf(ctx, leases)
+	heads, err := s.headsOf(ctx, each(leases, func(l Lock) int64 { return l.Token }))
 	if err != nil {
 		return nil, err
 	}
-	listed := map[lease]bool{}
-	for i := range leases {
-		listed[lease{leases[i].Doc, leases[i].Name, leases[i].Token}] = true
+	listed := map[Lock]bool{}
+	for _, l := range leases {
+		listed[l.lease()] = true
 	}
 	var all []Begun
 	for _, h := range heads {
@@ -187,7 +167,7 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 			if listed[l] {
 				b.Asked = append(b.Asked, l.Doc)
 			} else {
-				b.Missing = append(b.Missing, l.Lock)
+				b.Missing = append(b.Missing, l.Name)
 			}
 		}
 		if len(b.Asked) > 0 { // else the tokens are the same by chance
@@ -200,20 +180,12 @@ func (s *Store) Begun(ctx context.Context, leases []Lock) ([]Begun, error) {
 // Undone reports whether the writes under any of these tokens are undone, or about to be. A write that is still on its way to the engine
 // then fails. Errors: ErrStore.
 func (s *Store) Undone(ctx context.Context, tokens []int64) (bool, error) {
-	leases := make([]Lock, len(tokens))
-	for i, token := range tokens {
-		leases[i].Token = token
-	}
-	heads, err := s.headsOf(ctx, leases)
+	heads, err := s.headsOf(ctx, tokens)
 	return slices.ContainsFunc(heads, func(h *head) bool { return h.State == rolling || h.State == undone }), err
 }
 
-// headsOf reads the journals of leases' tokens, each once.
-func (s *Store) headsOf(ctx context.Context, leases []Lock) (all []*head, err error) {
-	tokens := make([]int64, len(leases))
-	for i := range leases {
-		tokens[i] = leases[i].Token
-	}
+// headsOf reads the journals of tokens, each once.
+func (s *Store) headsOf(ctx context.Context, tokens []int64) (all []*head, err error) {
 	heads, err := s.headsFor(ctx, share.Client{}, tokens)
 	if err != nil {
 		return nil, err
@@ -243,10 +215,7 @@ func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (
 	for len(next) > 0 {
 		some := next[:min(len(next), 2*pageEntries)]
 		next = next[len(some):]
-		ids := make([]string, len(some))
-		for i, token := range some {
-			ids[i] = headID(token)
-		}
+		ids := each(some, headID)
 		if err := s.getAllFor(ctx, by, ids, func(nth int, it *es.Item) error {
 			if it.Missing {
 				return nil

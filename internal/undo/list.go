@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -32,9 +31,13 @@ type Listed struct {
 	Purged bool
 }
 
+// lock is the journal's lease, or the first of several.
+func (h *head) lock() Lock {
+	return Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}
+}
+
 func (h *head) listed() Listed {
-	l := Listed{Lock: Lock{Doc: h.Doc, Name: h.Lock, Path: h.Path, Owner: h.Owner, Token: h.Token}, State: Open, Left: len(h.Left),
-		Began: timeOf(h.Began), Purged: h.Purged, Leases: max(h.Leases, 1)}
+	l := Listed{Lock: h.lock(), State: Open, Left: len(h.Left), Began: timeOf(h.Began), Purged: h.Purged, Leases: max(h.Leases, 1)}
 	switch h.State {
 	case rolling:
 		l.State = Rolling
@@ -67,20 +70,13 @@ func (s *Store) List(ctx context.Context, after int64, size int) (some []Listed,
 }
 
 func (s *Store) list(ctx context.Context, which string, after int64, size int) (some []Listed, next int64, err error) {
-	found, err := s.search(ctx, `"_source":{"excludes":["plan"]},`, which, after, size)
-	if err != nil {
-		return nil, -1, err
-	}
-	for i := range found {
-		h := &head{}
-		if json.Unmarshal(found[i].Source, h) == nil && (h.State != undone || len(h.Left) > 0) {
+	found, err := s.search(ctx, which, after, size)
+	for _, h := range found.heads {
+		if h.State != undone || len(h.Left) > 0 {
 			some = append(some, h.listed())
 		}
 	}
-	if len(found) == 0 || len(found) < size {
-		return some, -1, nil
-	}
-	return some, found[len(found)-1].SeqNo, nil
+	return some, found.next, err
 }
 
 // Of lists the journals of one lock as List does, the oldest lease first. Unlike List, it isn't behind with journals that aren't settled.
@@ -201,19 +197,13 @@ func emptied(img image) image {
 
 // states returns a function that tells Entry.State of the write noted at a place.
 func (h *head) states(pages []*page) func(Place) string {
-	failed, applied, nth := map[Place]bool{}, map[Place]bool{}, map[tenantRef]int{}
-	for _, p := range pages {
-		for _, at := range p.Acked {
-			applied[at.Place] = true
-		}
-		for _, at := range p.Failed {
-			failed[at] = true
-		}
-	}
+	acks, failed := outcomes(pages)
+	nth := map[tenantRef]int{}
 	for i, d := range collect(pages) {
 		nth[d.tenantRef] = i
 	}
 	return func(at Place) string {
+		_, applied := acks[at]
 		number := nth[pages[at.Page-1].Notes[at.Nth].tenantRef()]
 		switch {
 		case failed[at]:
@@ -224,7 +214,7 @@ func (h *head) states(pages []*page) func(Place) string {
 			return "undone"
 		case h.State == rolling && h.plans(number):
 			return string(Rolling)
-		case applied[at]:
+		case applied:
 			return "applied"
 		}
 		return "noted"

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -148,14 +149,8 @@ func hash(b image) string {
 
 // leaseList is a record of some leases of a journal that has several. The lists of a journal are numbered from 1.
 type leaseList struct {
-	Kind   string  `json:"kind"`
-	Leases []lease `json:"leases"`
-}
-
-type lease struct {
-	Doc   string `json:"doc"`
-	Lock  string `json:"lock"`
-	Token int64  `json:"token"`
+	Kind   string `json:"kind"`
+	Leases []Lock `json:"leases"`
 }
 
 // register is the record of a lock's document. It names the journals that were begun under leases of that document's locks and aren't
@@ -177,6 +172,16 @@ func headID(token int64) string { return "head-" + strconv.FormatInt(token, 10) 
 func pageID(token int64, n int) string {
 	return "page-" + strconv.FormatInt(token, 10) + "-" + strconv.Itoa(n)
 }
+
+// pageIDs are the ids of some pages of a journal, from the nth on.
+func pageIDs(token int64, nth, some int) []string {
+	ids := make([]string, some)
+	for i := range ids {
+		ids[i] = pageID(token, nth+i)
+	}
+	return ids
+}
+
 func leasesID(token int64, n int) string {
 	return "leases-" + strconv.FormatInt(token, 10) + "-" + strconv.Itoa(n)
 }
@@ -186,94 +191,121 @@ func registerID(lock string) string {
 	return "lock-" + hex.EncodeToString(sum[:])
 }
 
-// put writes a record: in the place of the revision in, or as a new one if in is zero. ok is false if the engine has another revision. It
-// is also false if the answer is lost: then the caller has to read the record.
-func (s *Store) put(ctx context.Context, id string, record any, in doc.Numbers) (n doc.Numbers, ok bool, err error) {
-	body, err := json.Marshal(record)
-	if err != nil {
-		return n, false, err
-	}
-	yes := true
-	req := esapi.IndexRequest{Index: s.index, DocumentID: id, OpType: "create", Body: bytes.NewReader(body), RequireAlias: &yes}
-	if in.Known() {
-		seq, term := int(in.SeqNo), int(in.PrimaryTerm)
-		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
-	}
-	a, err := s.own.Ask(ctx, req, false)
-	switch {
-	case es.IsLost(err):
-		return n, false, nil
-	case err != nil:
-		return n, false, err
-	case a.Status == http.StatusConflict:
-		return n, false, nil
-	case a.Status == http.StatusRequestEntityTooLarge:
-		return n, false, fmt.Errorf("%w: the engine takes no record of %d bytes", ErrFull, len(body))
-	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
-		if a.Status == http.StatusNotFound {
-			s.own.Forget()
-		}
-		return n, false, s.own.Failure(a)
-	}
-	return es.ParseItem(a.Body).Numbers, true, nil
-}
-
-// record is one of several that are written together.
+// record is one that is written.
 type record struct {
 	id  string
 	is  any         // nil: the record is to be deleted
-	in  doc.Numbers // the revision in whose place it is written; zero: it is a new record
+	in  doc.Numbers // the revision in whose place it is written; zero: it is a new record. Afterwards it is the revision that was written
 	put bool        // the engine has written, or deleted it. After a lost answer it is false, too
+}
+
+// put writes a record: in the place of the revision in, or as a new one if in is zero. ok is false if the engine has another revision. It
+// is also false if the answer is lost: then the caller has to read the record.
+func (s *Store) put(ctx context.Context, id string, is any, in doc.Numbers) (n doc.Numbers, ok bool, err error) {
+	r := &record{id: id, is: is, in: in}
+	err = s.putAll(ctx, []*record{r})
+	return r.in, r.put, err
 }
 
 // putAll is put for several records.
 func (s *Store) putAll(ctx context.Context, records []*record) error {
-	var body bytes.Buffer
+	var all bytes.Buffer
 	for _, r := range records {
-		action, verb := map[string]any{"_id": r.id}, "create"
-		if r.in.Known() {
-			verb, action["if_seq_no"], action["if_primary_term"] = "index", r.in.SeqNo, r.in.PrimaryTerm
+		var body []byte
+		var err error
+		if r.is != nil {
+			body, err = json.Marshal(r.is)
 		}
-		lines := []any{map[string]any{verb: action}, r.is}
-		if r.is == nil {
-			lines = []any{map[string]any{"delete": action}}
+		if err == nil {
+			err = appendItem(&all, map[string]any{"_id": r.id}, r.in, body)
 		}
-		for _, line := range lines {
-			text, err := json.Marshal(line)
-			if err != nil {
-				return err
-			}
-			body.Write(append(text, '\n'))
+		if err != nil {
+			return err
 		}
 	}
-	yes := true
-	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &body, RequireAlias: &yes}, false)
+	yes, size := true, all.Len()
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &all, RequireAlias: &yes}, false)
 	switch {
 	case es.IsLost(err):
 		return nil
 	case err != nil:
 		return err
+	case a.Status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: the engine takes no record of %d bytes", ErrFull, size)
 	case a.Status != http.StatusOK:
 		return s.own.Failure(a)
 	}
 	nth := 0
 	for item := range es.Elements(a.Body, "items") {
-		did := gjson.GetBytes(item, "*")
-		status := int(did.Get("status").Int())
-		switch {
-		case nth == len(records):
+		if nth == len(records) {
 			return fmt.Errorf("%w: an answer has more items than the request", ErrStore)
-		case status == http.StatusOK, status == http.StatusCreated:
-			records[nth].put = true
-		case status == http.StatusNotFound:
-			s.own.Forget()
-			fallthrough
-		case status != http.StatusConflict:
-			return s.own.Failure(es.Answer{Status: status, Body: []byte(did.Raw)})
+		}
+		if err := s.wasPut(records[nth], gjson.GetBytes(item, "*")); err != nil {
+			return err
 		}
 		nth++
 	}
 	return nil
+}
+
+// wasPut notes what the engine did with a record. It is no error if the engine has another revision of the record.
+func (s *Store) wasPut(r *record, did gjson.Result) error {
+	switch status := int(did.Get("status").Int()); {
+	case status == http.StatusOK, status == http.StatusCreated, status == http.StatusNotFound && r.is == nil:
+		r.put, r.in = true, es.ParseItem([]byte(did.Raw)).Numbers
+	case status == http.StatusNotFound:
+		s.own.Forget()
+		fallthrough
+	case status != http.StatusConflict:
+		return s.own.Failure(es.Answer{Status: status, Body: []byte(did.Raw)})
+	}
+	return nil
+}
+
+// appendItem appends a write as an item of a bulk: in the place of the revision in, or of a new document if in is zero. A nil body is a
+// delete.
+func appendItem(b *bytes.Buffer, action map[string]any, in doc.Numbers, body []byte) error {
+	verb := "create"
+	if in.Known() {
+		verb, action["if_seq_no"], action["if_primary_term"] = "index", in.SeqNo, in.PrimaryTerm
+	}
+	if body == nil {
+		verb = "delete"
+	}
+	line, err := json.Marshal(map[string]any{verb: action})
+	if err != nil {
+		return err
+	}
+	b.Write(append(line, '\n'))
+	if body != nil {
+		b.Write(body)
+		b.WriteByte('\n')
+	}
+	return nil
+}
+
+// untilNone calls try for parts of a list, and again for what try returns of a part, until nothing is left.
+func untilNone[T any](all []T, try func(some []T) (again []T, err error)) (err error) {
+	for some := range slices.Chunk(all, pageEntries) {
+		for n := 0; len(some) > 0; n++ {
+			if n == tries {
+				return ErrStore
+			}
+			if some, err = try(some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// each is f of each element.
+func each[T, U any](all []T, f func(T) U) []U {
+	of := make([]U, len(all))
+	for i := range all {
+		of[i] = f(all[i])
+	}
+	return of
 }
 
 // get reads a record, in real time. found is false where there is none.
@@ -358,10 +390,7 @@ func (s *Store) eachPage(ctx context.Context, token int64, from int, take func(*
 
 // pages reads the pages of a journal from the nth on. There may be none. It reads most of them at most.
 func (s *Store) pages(ctx context.Context, token int64, from, most int) ([]*page, error) {
-	ids := make([]string, most)
-	for i := range ids {
-		ids[i] = pageID(token, from+i)
-	}
+	ids := pageIDs(token, from, most)
 	var out []*page
 	ended := false
 	err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {

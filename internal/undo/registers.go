@@ -13,18 +13,7 @@ import (
 // changeRegisters changes the registers of some locks' documents. No two of the locks are of one document. change reports false if it has
 // changed nothing.
 func (s *Store) changeRegisters(ctx context.Context, locks []Lock, change func(*register, *Lock) bool) error {
-	for some := range slices.Chunk(locks, pageEntries) {
-		for try := 0; len(some) > 0; try++ {
-			if try == tries {
-				return ErrStore
-			}
-			var err error
-			if some, err = s.changeSome(ctx, some, change); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return untilNone(locks, func(some []Lock) ([]Lock, error) { return s.changeSome(ctx, some, change) })
 }
 
 // changeSome tries once to change registers. again are the locks whose registers another process has written at the same time, or for which
@@ -65,10 +54,7 @@ func (s *Store) changeSome(ctx context.Context, locks []Lock, change func(*regis
 
 // registers reads the registers of some locks' documents, in the order of the locks. A document without a register gets an empty one.
 func (s *Store) registers(ctx context.Context, locks []Lock) ([]*register, error) {
-	ids, all := make([]string, len(locks)), make([]*register, len(locks))
-	for i := range locks {
-		ids[i] = registerID(locks[i].Doc)
-	}
+	ids, all := each(locks, func(l Lock) string { return registerID(l.Doc) }), make([]*register, len(locks))
 	err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
 		all[nth] = &register{Kind: kindRegister, Doc: locks[nth].Doc, numbers: it.Numbers}
 		if it.Missing {

@@ -11,12 +11,15 @@ import (
 
 // Lock is one lease: of which lock's document, with which token.
 type Lock struct {
-	Doc   string // the id of the lock's document
-	Name  string // the lock as users name it
-	Path  string // within a tree, else empty
-	Owner string
-	Token int64
+	Doc   string `json:"doc"`  // the id of the lock's document
+	Name  string `json:"lock"` // the lock as users name it
+	Path  string `json:"-"`    // within a tree, else empty
+	Owner string `json:"-"`
+	Token int64  `json:"token"`
 }
+
+// lease is the lock as lists of leases have it.
+func (l Lock) lease() Lock { return Lock{Doc: l.Doc, Name: l.Name, Token: l.Token} }
 
 // tries is the number of tries to write a record that other proxies write at the same time.
 const tries = 20

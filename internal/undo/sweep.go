@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/tidwall/gjson"
 
 	"optimist/internal/es"
 	"optimist/internal/obs"
@@ -45,57 +43,53 @@ func (s *Store) SweepEvery(ctx context.Context, every time.Duration, again func(
 
 // sweep calls again for some unsettled journals. The next sweep goes on behind them, so that each journal has its turn.
 func (s *Store) sweep(ctx context.Context, again func(ctx context.Context, lock string, token int64) error) error {
-	heads, next, err := s.find(ctx, shownUnsettled, s.swept)
-	for _, h := range heads {
-		if failed := again(ctx, h.Lock, h.Token); err == nil {
-			err = failed
-		}
+	found, err := s.search(ctx, shownUnsettled, s.swept, atOnce)
+	err = cmp.Or(err, found.damage)
+	for _, h := range found.heads {
+		err = cmp.Or(err, again(ctx, h.Lock, h.Token))
 	}
-	s.swept = next
+	s.swept = found.next
 	return err
 }
 
 // atOnce is how many records are looked at with one search.
 const atOnce = 100
 
-// find reads whole records of journals, as search finds them. next is after for the next call; -1: there are no more. If a record is
-// damaged, find returns an error, and the other records all the same.
-func (s *Store) find(ctx context.Context, which string, after int64) (all []*head, next int64, err error) {
-	found, err := s.search(ctx, "", which, after, atOnce)
-	for i := range found {
-		h := &head{}
-		if damage := json.Unmarshal(found[i].Source, h); damage != nil {
-			err = unreadable(found[i].ID(), damage)
-			continue
-		}
-		h.numbers = found[i].Numbers
-		all = append(all, h)
-	}
-	if len(found) < atOnce {
-		return all, -1, err
-	}
-	return all, found[len(found)-1].SeqNo, err
+// matches are records of journals that a search has found.
+type matches struct {
+	heads  []*head
+	next   int64 // the sequence number behind which the next search goes on; -1: there are no more
+	damage error // of one that is damaged; the others are there all the same
 }
 
-// search finds the journals' records whose sequence number is above after: size of them at most, the oldest first. Without an index there
-// are none. A search may be a second behind, so nothing is decided by it. more has further members of the search's body, each with a comma
-// behind it.
-func (s *Store) search(ctx context.Context, more, which string, after int64, size int) (found []es.Item, err error) {
-	body := fmt.Sprintf(`{%s"size":%d,"seq_no_primary_term":true,"track_total_hits":false,"sort":[{"_seq_no":"asc"}],`+
-		`"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`, more, size, kindHead, which, after)
+// search finds the journals' records whose sequence number is above after, without their plans: size of them at most, the oldest first.
+// Without an index there are none. A search may be a second behind, so nothing is decided by it.
+func (s *Store) search(ctx context.Context, which string, after int64, size int) (m matches, err error) {
+	m.next = -1
+	body := fmt.Sprintf(`{"_source":{"excludes":["plan"]},"size":%d,"seq_no_primary_term":true,"track_total_hits":false,`+
+		`"sort":[{"_seq_no":"asc"}],"query":{"bool":{"filter":[{"term":{"kind":%q}},%s,{"range":{"_seq_no":{"gt":%d}}}]}}}`,
+		size, kindHead, which, after)
 	a, err := s.own.Ask(ctx, esapi.SearchRequest{Index: []string{s.index}, Body: strings.NewReader(body)}, true)
 	switch {
-	case err != nil:
-		return nil, err
-	case a.IsMissing():
-		return nil, nil
+	case err != nil, a.IsMissing():
+		return m, err
 	case a.Status != http.StatusOK:
-		return nil, s.own.Failure(a)
+		return m, s.own.Failure(a)
 	}
+	n := 0
 	for hit := range es.Elements(es.Member(a.Body, "hits"), "hits") {
-		found = append(found, es.ParseItem(hit))
+		it := es.ParseItem(hit)
+		if n++; n == size {
+			m.next = it.SeqNo
+		}
+		h := &head{numbers: it.Numbers}
+		if err := json.Unmarshal(it.Source, h); err != nil {
+			m.damage = unreadable(it.ID(), err)
+			continue
+		}
+		m.heads = append(m.heads, h)
 	}
-	return found, nil
+	return m, nil
 }
 
 // isIdle reports whether nothing was noted in a journal for a while.
@@ -112,15 +106,19 @@ func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) erro
 			some = append(some, j.token)
 		}
 	}
-	for part := range slices.Chunk(some, pageEntries) {
-		ids := make([]string, len(part))
-		for i, token := range part {
-			ids[i] = headID(token)
+	return s.eachReadable(ctx, some, func(token int64, h *head) {
+		if h.State == committed || h.State == undone {
+			s.forgetAndTell(token, h)
 		}
-		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
-			var h head
-			if !it.Missing && json.Unmarshal(it.Source, &h) == nil && (h.State == committed || h.State == undone) {
-				s.forgetAndTell(part[nth], &h)
+	})
+}
+
+// eachReadable reads the records of tokens, and passes over those that are damaged, or aren't there.
+func (s *Store) eachReadable(ctx context.Context, tokens []int64, take func(token int64, h *head)) error {
+	for some := range slices.Chunk(tokens, pageEntries) {
+		if err := s.getAll(ctx, each(some, headID), func(nth int, it *es.Item) error {
+			if h := (&head{}); !it.Missing && json.Unmarshal(it.Source, h) == nil {
+				take(some[nth], h)
 			}
 			return nil
 		}); err != nil {
@@ -146,16 +144,15 @@ func (s *Store) forgetSeen() {
 func (s *Store) Clean(ctx context.Context) (cleaned int, err error) {
 	old := fmt.Sprintf(`{"terms":{"state":[%q,%q]}},{"range":{"until":{"gt":0,"lte":%d}}}`, committed, undone, s.o.Now().UnixMilli())
 	for after := int64(-1); ; {
-		heads, next, failed := s.find(ctx, old, after)
-		err = cmp.Or(err, failed)
-		for _, h := range heads {
+		found, failed := s.search(ctx, old, after, atOnce)
+		err = cmp.Or(err, failed, found.damage)
+		for _, h := range found.heads {
 			if failed := s.clean(ctx, h); failed != nil {
 				return cleaned, errors.Join(err, failed)
 			}
 			cleaned++
 		}
-		after = next
-		if next < 0 {
+		if after = found.next; after < 0 {
 			return cleaned, err
 		}
 	}
@@ -170,14 +167,8 @@ func (s *Store) clean(ctx context.Context, h *head) error {
 		_, err := s.own.Ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
 		return err
 	}
-	if h.Pages > 0 {
-		ids := make([]string, h.Pages)
-		for n := range ids {
-			ids[n] = pageID(h.Token, n+1)
-		}
-		if err := s.deleteAll(ctx, ids); err != nil {
-			return err
-		}
+	if err := s.deleteAll(ctx, pageIDs(h.Token, 1, h.Pages)); err != nil {
+		return err
 	}
 	h.Purged, h.Claim, h.Until = true, s.self, s.o.Now().Add(s.o.KeepHeads).UnixMilli()
 	if err := s.putHead(ctx, h); err != nil && !errors.Is(err, errLost) {
@@ -195,44 +186,25 @@ func (s *Store) cleanMembers(ctx context.Context, h *head) error {
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(all, perList) {
-		ids, mine := make([]string, len(some)), []string{}
-		for i, l := range some {
-			ids[i] = headID(l.Token)
+	var ids []string
+	if err := s.eachReadable(ctx, each(all, func(l Lock) int64 { return l.Token }), func(token int64, m *head) {
+		if m.Kind == kindMember && m.Journal == h.Token {
+			ids = append(ids, headID(token))
 		}
-		if err := s.getAll(ctx, ids, func(nth int, it *es.Item) error {
-			m := &head{}
-			if !it.Missing && json.Unmarshal(it.Source, m) == nil && m.Kind == kindMember && m.Journal == h.Token {
-				mine = append(mine, ids[nth])
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		if err := s.deleteAll(ctx, mine); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
-	return s.deleteAll(ctx, h.lists())
+	return s.deleteAll(ctx, append(ids, h.lists()...))
 }
 
 // deleteAll deletes records. It returns an error if the engine has refused to delete one of them: that one is still there.
 func (s *Store) deleteAll(ctx context.Context, ids []string) error {
-	var b bytes.Buffer
-	for _, id := range ids {
-		fmt.Fprintf(&b, `{"delete":{"_id":%q}}`+"\n", id)
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &b}, false)
-	if err != nil || a.Status != http.StatusOK {
-		return s.own.ErrorOf(a, err)
-	}
-	for item := range es.Elements(a.Body, "items") {
-		did := gjson.GetBytes(item, "delete")
-		if status := int(did.Get("status").Int()); status != http.StatusOK && status != http.StatusNotFound {
-			return s.own.Failure(es.Answer{Status: status, Body: []byte(did.Raw)})
+	for some := range slices.Chunk(each(ids, func(id string) *record { return &record{id: id} }), pageEntries) {
+		if err := s.putAll(ctx, some); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(some, func(r *record) bool { return !r.put }) {
+			return fmt.Errorf("%w: the engine doesn't say whether it has deleted records", ErrStore)
 		}
 	}
 	return nil
