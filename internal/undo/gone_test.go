@@ -133,7 +133,7 @@ func TestAPageInThePlaceOfAJournalIsNoEnd(t *testing.T) {
 		lock := undo.Lock{Doc: "global:x", Name: "/_lock/global/x", Owner: "o", Token: 7}
 		l.open(&lock, "1")
 		l.e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
-			if r.Method == "GET" || strings.Contains(string(r.Target), "_search") {
+			if r.Method == "GET" || strings.Contains(string(r.Target), "_mget") || strings.Contains(string(r.Target), "_search") {
 				return enginetest.Response(404, page), nil
 			}
 			return nil, nil

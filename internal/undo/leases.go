@@ -215,14 +215,10 @@ func (s *Store) headsFor(ctx context.Context, by share.Client, tokens []int64) (
 	for len(next) > 0 {
 		some := next[:min(len(next), 2*pageEntries)]
 		next = next[len(some):]
-		ids := each(some, headID)
-		if err := s.getAllFor(ctx, by, ids, func(nth int, it *es.Item) error {
-			if it.Missing {
-				return nil
-			}
-			h := &head{}
-			if err := json.Unmarshal(it.Source, h); err != nil {
-				return unreadable(ids[nth], err)
+		if err := s.getAllFor(ctx, by, each(some, headID), func(nth int, it *es.Item) error {
+			h, err := headIn(it)
+			if h == nil {
+				return err
 			}
 			heads[some[nth]] = h
 			if h.Kind == kindMember {

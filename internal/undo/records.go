@@ -308,24 +308,6 @@ func each[T, U any](all []T, f func(T) U) []U {
 	return of
 }
 
-// get reads a record, in real time. found is false where there is none.
-func (s *Store) get(ctx context.Context, id string, record any) (n doc.Numbers, found bool, err error) {
-	a, err := s.own.Ask(ctx, esapi.GetRequest{Index: s.index, DocumentID: id}, true)
-	switch {
-	case err != nil:
-		return n, false, err
-	case a.IsMissing():
-		return n, false, nil
-	case a.Status != http.StatusOK:
-		return n, false, s.own.Failure(a)
-	}
-	it := es.ParseItem(a.Body)
-	if err := json.Unmarshal(it.Source, record); err != nil {
-		return n, false, unreadable(id, err)
-	}
-	return it.Numbers, true, nil
-}
-
 // unreadable is the error of a record that somebody has damaged. It names the record for the operator, because only an operator can mend
 // it.
 func unreadable(id string, err error) error {
@@ -333,13 +315,23 @@ func unreadable(id string, err error) error {
 }
 
 // head reads a journal's record; nil if there is none.
-func (s *Store) head(ctx context.Context, token int64) (*head, error) {
-	h := &head{}
-	n, found, err := s.get(ctx, headID(token), h)
-	if err != nil || !found {
-		return nil, err
+func (s *Store) head(ctx context.Context, token int64) (h *head, err error) {
+	err = s.getAll(ctx, []string{headID(token)}, func(_ int, it *es.Item) (err error) {
+		h, err = headIn(it)
+		return err
+	})
+	return h, err
+}
+
+// headIn is the head in an answer; nil if it is missing there, or damaged.
+func headIn(it *es.Item) (*head, error) {
+	h := &head{numbers: it.Numbers}
+	if it.Missing {
+		return nil, nil
 	}
-	h.numbers = n
+	if err := json.Unmarshal(it.Source, h); err != nil {
+		return nil, unreadable(it.ID(), err)
+	}
 	return h, nil
 }
 

@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -82,12 +81,11 @@ func (s *Store) search(ctx context.Context, which string, after int64, size int)
 		if n++; n == size {
 			m.next = it.SeqNo
 		}
-		h := &head{numbers: it.Numbers}
-		if err := json.Unmarshal(it.Source, h); err != nil {
-			m.damage = unreadable(it.ID(), err)
-			continue
+		if h, err := headIn(&it); err == nil {
+			m.heads = append(m.heads, h)
+		} else {
+			m.damage = err
 		}
-		m.heads = append(m.heads, h)
 	}
 	return m, nil
 }
@@ -117,7 +115,7 @@ func (s *Store) forgetEnded(ctx context.Context, which func(*Journal) bool) erro
 func (s *Store) eachReadable(ctx context.Context, tokens []int64, take func(token int64, h *head)) error {
 	for some := range slices.Chunk(tokens, pageEntries) {
 		if err := s.getAll(ctx, each(some, headID), func(nth int, it *es.Item) error {
-			if h := (&head{}); !it.Missing && json.Unmarshal(it.Source, h) == nil {
+			if h, _ := headIn(it); h != nil {
 				take(some[nth], h)
 			}
 			return nil
