@@ -98,33 +98,31 @@ func (s *Store) Settle(ctx context.Context, l *Lock, blocks func(token int64, pa
 		case !blocked:
 			continue
 		}
-		if err := s.settle(ctx, l.Doc, b); err != nil {
+		if err := s.settle(ctx, &Lock{Doc: l.Doc, Path: b.Path, Token: b.Token}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle ends one journal of a lock document's register, and takes it off the register.
-func (s *Store) settle(ctx context.Context, lock string, b begun) error {
+// settle ends the journal of a lease that is on a register, and takes it off the register.
+func (s *Store) settle(ctx context.Context, l *Lock) error {
 	for {
-		h, of, m, err := s.headOf(ctx, b.Token)
-		if err != nil {
-			return err
-		}
-		if h == nil {
-			if h, err = s.forbid(ctx, of, m, &Lock{Doc: lock, Path: b.Path}); err != nil {
-				return err
-			} else if h == nil {
+		h, of, m, err := s.headOf(ctx, l.Token)
+		if err == nil && h == nil {
+			if h, err = s.forbid(ctx, of, m, l); err == nil && h == nil {
 				continue
 			}
 		}
-		is, err := s.isOf(ctx, h, &Lock{Doc: lock, Path: b.Path, Token: b.Token})
+		if err != nil {
+			return err
+		}
+		is, err := s.isOf(ctx, h, l)
 		switch {
 		case err != nil:
 			return err
 		case !is: // by chance, another lock got the same token, and began a journal under it. So this lock's journal was never begun
-			return s.unregister(ctx, []Lock{{Doc: lock, Token: b.Token}})
+			return s.unregister(ctx, []Lock{*l})
 		case h.State == isOpen, h.State == rolling:
 			err = s.rollBack(ctx, of)
 		}
@@ -133,7 +131,7 @@ func (s *Store) settle(ctx context.Context, lock string, b begun) error {
 			if h.Leases > 1 {
 				s.unregisterAll(ctx, h)
 			}
-			return s.unregister(ctx, []Lock{{Doc: lock, Token: b.Token}})
+			return s.unregister(ctx, []Lock{*l})
 		case !errors.Is(err, ErrBusy):
 			return err
 		}
@@ -210,7 +208,8 @@ func (s *Store) Rollback(ctx context.Context, token int64) (left int, err error)
 	case h.State == committed:
 		return 0, ErrCommitted
 	}
-	if err := s.settle(ctx, h.Doc, begun{h.Token, h.Path}); err != nil {
+	lock := h.lock()
+	if err := s.settle(ctx, &lock); err != nil {
 		return 0, err
 	}
 	switch h, err = s.head(ctx, token); {
