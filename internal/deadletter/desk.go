@@ -45,17 +45,10 @@ type Options struct {
 
 // NewDesk makes a Desk.
 func NewDesk(o Options) *Desk {
-	if o.Lease <= 0 {
-		o.Lease = 10 * time.Minute
-	}
-	if o.Again <= 0 {
-		o.Again = 5 * time.Second
-	}
+	o.Lease, o.Again = cmp.Or(o.Lease, 10*time.Minute), cmp.Or(o.Again, 5*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Desk{o: o, wake: make(chan struct{}, 1), damaged: map[string]string{}}
 }
@@ -73,35 +66,39 @@ func Places() []string { return []string{inStore, inFolder, nowhere} }
 // Keep dates a letter, gives it a name if it has none, and stores it. When Keep returns without an error, the letter outlives the process.
 // Nobody may change the letter afterwards. If there is a letter of that name already, that one stays as it is.
 func (d *Desk) Keep(ctx context.Context, l *Letter) (id string, err error) {
+	where, err := d.keep(ctx, l)
+	d.o.Kept.Call(l.Reason, where)
+	if err != nil {
+		return "", err
+	}
+	return l.ID, nil
+}
+
+// keep is Keep, and says where the letter is.
+func (d *Desk) keep(ctx context.Context, l *Letter) (where string, err error) {
 	now := d.o.Now().UTC().Truncate(time.Millisecond)
 	l.Format, l.ID, l.At, l.State = format, cmp.Or(l.ID, newID(now)), now, Waiting
 	text, err := jsontext.Marshal(l)
-	if err == nil && d.o.MaxLetter > 0 && len(text) > d.o.MaxLetter {
-		err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
-	}
-	if err != nil {
-		d.o.Kept.Call(l.Reason, nowhere)
-		return "", err
+	switch {
+	case err != nil:
+		return nowhere, err
+	case d.o.MaxLetter > 0 && len(text) > d.o.MaxLetter:
+		return nowhere, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(text))
 	}
 	err = ignore(d.store(ctx, l), ErrTaken)
-	if err == nil {
-		d.o.Kept.Call(l.Reason, inStore)
-		return l.ID, nil
-	}
-	if d.o.Folder == nil {
-		d.o.Kept.Call(l.Reason, nowhere)
-		return "", err
-	}
-	if errors.Is(err, ErrUnsure) { // it may be there twice, and then be replayed twice
+	switch {
+	case err == nil:
+		return inStore, nil
+	case d.o.Folder == nil:
+		return nowhere, err
+	case errors.Is(err, ErrUnsure): // it may be there twice, and then be replayed twice
 		l.State, l.Last = Doubtful, d.note("never replayed; but it may be in the store a second time: "+err.Error())
 	}
 	if _, failed := d.o.Folder.Put(ctx, l, Revision{}); ignore(failed, ErrTaken) != nil {
-		d.o.Kept.Call(l.Reason, nowhere)
-		return "", errors.Join(err, failed)
+		return nowhere, errors.Join(err, failed)
 	}
-	d.o.Kept.Call(l.Reason, inFolder)
 	d.Wake()
-	return l.ID, nil
+	return inFolder, nil
 }
 
 // Wake has Move look at the folder, because there is something new in it.

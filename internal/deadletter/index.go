@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,7 @@ type IndexOptions struct {
 
 // NewIndex makes one. Nothing is asked of the engine before its first use.
 func NewIndex(o IndexOptions) *Index {
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	return &Index{o: o, alias: es.Segment(o.Name)}
 }
 
@@ -66,10 +65,10 @@ func (x *Index) prepare(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.ready.Load() {
+		return nil
+	}
 	for range 2 { // again if another proxy has made the index in between
-		if x.ready.Load() {
-			return nil
-		}
 		a, err := x.ask(ctx, esapi.IndicesGetMappingRequest{Index: []string{x.alias}}, true)
 		switch {
 		case err != nil:
@@ -79,7 +78,7 @@ func (x *Index) prepare(ctx context.Context) error {
 				return fmt.Errorf("%w: %s %w", ErrStore, x.o.Name, err)
 			}
 			x.ready.Store(true)
-			continue
+			return nil
 		case !a.IsMissing():
 			return failure(a)
 		}
@@ -88,17 +87,12 @@ func (x *Index) prepare(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrAway, err) // no letter was sent
-		case a.Status != http.StatusOK && kindOf(a.Body) != "resource_already_exists_exception":
+		case a.Status != http.StatusOK && gjson.GetBytes(a.Body, "error.type").Str != "resource_already_exists_exception":
 			return failure(a)
 		}
 	}
-	if !x.ready.Load() {
-		return fmt.Errorf("%w: the index %s%s is there, and isn't %s", ErrStore, x.o.Name, generation, x.o.Name)
-	}
-	return nil
+	return fmt.Errorf("%w: the index %s%s is there, and isn't %s", ErrStore, x.o.Name, generation, x.o.Name)
 }
-
-func kindOf(body []byte) string { return gjson.GetBytes(body, "error.type").Str }
 
 // ask makes one request with optimist's own credentials. What isn't answered is ErrAway for a read and for what wasn't sent, and
 // ErrUnsure for a change.

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,9 +55,7 @@ const (
 
 // OpenTopic makes a Topic. No broker is asked before its first use. Close it.
 func OpenTopic(o TopicOptions) (*Topic, error) {
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	t := &Topic{o: o}
 	producer := []kgo.Opt{kgo.DefaultProduceTopic(o.Name), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RecordDeliveryTimeout(o.Timeout), kgo.AllowIdempotentProduceCancellation(), kgo.ProducerLinger(0)}
@@ -230,6 +229,9 @@ func (t *Topic) won(ctx context.Context, id string, at Revision) error {
 
 // current waits until all that is in the topic now is read.
 func (t *Topic) current(ctx context.Context) error {
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
 	end, err := t.offset(ctx, atEnd)
 	if err == nil && !t.view.has(end) {
 		var start int64
@@ -274,9 +276,6 @@ var errNoEnd = errors.New("the broker doesn't say where the topic ends")
 func (t *Topic) Get(ctx context.Context, id string) (*Letter, Revision, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()
-	if err := t.prepare(ctx); err != nil {
-		return nil, Revision{}, err
-	}
 	if err := t.current(ctx); err != nil {
 		return nil, Revision{}, err
 	}
@@ -313,9 +312,6 @@ func (t *Topic) fetch(ctx context.Context, offset int64) (*Letter, error) {
 func (t *Topic) List(ctx context.Context, q *Query) ([]*Letter, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()
-	if err := t.prepare(ctx); err != nil {
-		return nil, err
-	}
 	if err := t.current(ctx); err != nil {
 		return nil, err
 	}

@@ -49,21 +49,16 @@ type Allow struct {
 // under the letter's revision: if two replay a letter at once, only one of them goes on. If this process ends before the result is noted,
 // the letter is doubtful. An error says that nothing was done.
 func (d *Desk) Replay(ctx context.Context, id string, allow Allow, perform Make) (*Result, error) {
-	r, err := d.replay(ctx, id, allow, perform)
-	if err != nil {
-		return nil, err
-	}
-	d.o.Replayed.Call(r.Result)
-	return r, nil
-}
-
-func (d *Desk) replay(ctx context.Context, id string, allow Allow, perform Make) (*Result, error) {
 	c, done, err := d.claim(ctx, id, allow)
-	if done != nil || err != nil {
-		return done, err
+	switch {
+	case err != nil:
+		return nil, err
+	case done == nil:
+		written := perform(ctx, c.before)
+		done = d.settle(context.WithoutCancel(ctx), c, &written)
 	}
-	written := perform(ctx, c.before)
-	return d.settle(context.WithoutCancel(ctx), c, &written), nil
+	d.o.Replayed.Call(done.Result)
+	return done, nil
 }
 
 // claimed is a letter that this process replays.

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -81,14 +82,6 @@ func (q *Query) size() int {
 
 // page sorts the letters that a store has found, and cuts them to the query's size.
 func (q *Query) page(found []*Letter) []*Letter {
-	slices.SortFunc(found, func(a, b *Letter) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(found, func(a, b *Letter) int { return cmp.Compare(a.ID, b.ID) })
 	return found[:min(len(found), q.size())]
 }
