@@ -16,14 +16,14 @@ type document struct {
 	weight    float64 // of the conflicts at the time last: each counts less as it gets older
 	last      time.Time
 
-	clients, paths, outcomes map[string]int
+	clients, paths, outcomes tally
 }
 
 func (d *document) count(now time.Time, client, outcome string) {
 	d.weight, d.last = d.weightAt(now)+1, now
 	d.conflicts++
-	add(d.clients, client)
-	add(d.outcomes, outcome)
+	d.clients.add(client)
+	d.outcomes.add(outcome)
 }
 
 func (d *document) weightAt(now time.Time) float64 {

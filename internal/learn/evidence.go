@@ -20,8 +20,8 @@ type sides struct {
 }
 
 // read parses the values of a decision.
-func read(d *merge.Decision) sides {
-	return sides{d.Path, parse(d.Base), parse(d.Sent), parse(d.Current), d.Verdict == merge.Overwritten}
+func read(d *merge.Decision) *sides {
+	return &sides{d.Path, parse(d.Base), parse(d.Sent), parse(d.Current), d.Verdict == merge.Overwritten}
 }
 
 func parse(raw []byte) tree.Value {
@@ -36,7 +36,7 @@ func parse(raw []byte) tree.Value {
 }
 
 // bothChanged reports whether two clients changed the value.
-func (v *sides) bothChanged(d *merge.Decision) bool {
+func bothChanged(d *merge.Decision) bool {
 	return d.Both || d.Verdict == merge.Agreed || d.Verdict == merge.Combined
 }
 
@@ -50,9 +50,9 @@ type stats struct {
 	setEdits     int // of these: something was taken out, or the same added twice
 	keyed        int // lists of objects that a field tells apart, one of keys
 
-	keys    []key          // the fields that told elements apart in all of them
-	span    span           // of the numbers
-	writers map[string]int // whose values took others' place
+	keys    []key // the fields that told elements apart in all of them
+	span    span  // of the numbers
+	writers tally // whose values took others' place
 	logged  bool
 }
 
@@ -80,17 +80,14 @@ type key struct {
 }
 
 // smallStep is up to what a number's step is more likely counted than made up.
-const smallStep = 10
+var smallStep, _ = parse([]byte("10")).Decimal()
 
 // add notes what two clients did to the value. equal says that they moved a number equally.
 func (s *stats) add(v *sides, client string, now time.Time) (equal bool) {
 	s.conflicts++
 	if v.overwritten {
 		s.overwritten++
-		if s.writers == nil {
-			s.writers = map[string]int{}
-		}
-		add(s.writers, client)
+		s.writers.add(client)
 	}
 	switch {
 	case v.laterBoth(now):
@@ -117,7 +114,7 @@ func (s *stats) moved(v *sides) (equal bool) {
 	case mine.Compare(theirs) == 0:
 		s.equal++
 		equal = true
-	case mine.Compare(zero) == theirs.Compare(zero) && mine.Abs().Compare(decimal(smallStep)) <= 0:
+	case mine.Compare(zero) == theirs.Compare(zero) && mine.Abs().Compare(smallStep) <= 0:
 		s.steps++
 	default:
 		return false
@@ -126,11 +123,6 @@ func (s *stats) moved(v *sides) (equal bool) {
 		s.span.add(n)
 	}
 	return equal
-}
-
-func decimal(n int) tree.Decimal {
-	d, _ := parse(strconv.AppendInt(nil, int64(n), 10)).Decimal()
-	return d
 }
 
 // isTime matches times as ISO 8601 has them, which are in the order of their bytes, and takes out the zone.
@@ -214,15 +206,9 @@ func sets(lists ...[]tree.Value) (in [3]map[string]bool, ok bool) {
 
 // objects notes what two clients did to a list of objects.
 func (s *stats) objects(base, sent, cur []tree.Value) {
-	names := fieldNames(append(append(slices.Clone(base), sent...), cur...))
 	var found []key
-	for _, name := range names {
-		in := [3]map[string]tree.Value{}
-		unique := true
-		for i, list := range [3][]tree.Value{base, sent, cur} {
-			in[i], unique = byField(list, name, unique)
-		}
-		if unique {
+	for _, name := range fieldNames(slices.Concat(base, sent, cur)) {
+		if in, unique := byField(name, base, sent, cur); unique {
 			found = append(found, count(name, in))
 		}
 	}
@@ -256,17 +242,19 @@ func fieldNames(elements []tree.Value) (names []string) {
 	return names
 }
 
-// byField are elements by the text of a field. unique is false where that doesn't tell them apart, or was before.
-func byField(list []tree.Value, name string, unique bool) (map[string]tree.Value, bool) {
-	in := make(map[string]tree.Value, len(list))
-	for _, e := range list {
-		v := e.Get(name)
-		if _, twice := in[string(v.Raw())]; twice || !v.Exists() || v.Kind() == tree.Null || v.Kind().IsContainer() {
-			return in, false
+// byField are lists' elements by the text of a field. unique is false where that doesn't tell them apart.
+func byField(name string, lists ...[]tree.Value) (in [3]map[string]tree.Value, unique bool) {
+	for i, list := range lists {
+		in[i] = make(map[string]tree.Value, len(list))
+		for _, e := range list {
+			v := e.Get(name)
+			if _, twice := in[i][string(v.Raw())]; twice || !v.Exists() || v.Kind() == tree.Null || v.Kind().IsContainer() {
+				return in, false
+			}
+			in[i][string(v.Raw())] = e
 		}
-		in[string(v.Raw())] = e
 	}
-	return in, unique
+	return in, true
 }
 
 // count tells what became of the elements of the base, as a field tells them apart.
@@ -300,19 +288,22 @@ func (s *stats) join(o *stats) {
 	s.sets, s.setEdits, s.keyed = s.sets+o.sets, s.setEdits+o.setEdits, s.keyed+o.keyed
 	s.logged = s.logged || o.logged
 	for name := range o.writers {
-		if s.writers == nil {
-			s.writers = map[string]int{}
-		}
-		add(s.writers, name)
+		s.writers.add(name)
 	}
 }
 
 // maxNames bounds the clients, and the paths, of a document.
 const maxNames = 8
 
+// tally counts names. The zero value has counted none.
+type tally map[string]int
+
 // add counts a name, unless there are too many others.
-func add(names map[string]int, name string) {
-	if _, known := names[name]; known || len(names) < maxNames {
-		names[name]++
+func (t *tally) add(name string) {
+	if *t == nil {
+		*t = tally{}
+	}
+	if _, known := (*t)[name]; known || len(*t) < maxNames {
+		(*t)[name]++
 	}
 }

@@ -50,7 +50,7 @@ func (l *Learner) Hot(top int, rules Rules) []Hot {
 }
 
 // byCount lists names, those with the most conflicts first.
-func byCount(names map[string]int) []Named {
+func byCount(names tally) []Named {
 	list := make([]Named, 0, len(names))
 	for name, n := range names {
 		list = append(list, Named{Name: name, Conflicts: n})

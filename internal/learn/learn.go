@@ -7,6 +7,7 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"log/slog"
 	"slices"
@@ -102,9 +103,7 @@ type written struct {
 
 // New makes a Learner.
 func New(o Options) *Learner {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -131,8 +130,8 @@ func (l *Learner) Observe(c *Conflict) {
 	d.name, d.rule = c.Name, c.Rule
 	d.count(began, name, c.Outcome)
 	for i := range found {
-		if v := read(&found[i]); v.bothChanged(&found[i]) && !c.sets(v.path) {
-			l.learn(c, d, &v, name)
+		if bothChanged(&found[i]) && !c.sets(found[i].Path) {
+			l.learn(c, d, read(&found[i]), name)
 		}
 	}
 }
@@ -145,7 +144,7 @@ func (l *Learner) learn(c *Conflict, d *document, v *sides, client string) {
 	if s == nil {
 		return
 	}
-	add(d.paths, path)
+	d.paths.add(path)
 	equal := s.add(v, client, l.o.Now())
 	if rule, strategy := c.Merger.Ruled(path); !equal || rule != "" || strategy != merge.Sent {
 		return
@@ -261,7 +260,7 @@ func (l *Learner) name(c Client) string {
 func (l *Learner) document(c *Conflict) *document {
 	d, ok := l.documents.Get(c.Ref)
 	if !ok {
-		d = &document{clients: map[string]int{}, paths: map[string]int{}, outcomes: map[string]int{}}
+		d = &document{}
 		l.documents.Add(c.Network, c.Ref.Clone(), d)
 	}
 	return d
