@@ -218,22 +218,21 @@ func (ix Index[W]) KeepsBodies(now int64) bool {
 }
 
 // IsBlind reports whether w is a blind writer. Without any in the index it is one load.
-func (ix Index[W]) IsBlind(w W, now int64) bool { return ix.blind.has(w, now) }
+func (ix Index[W]) IsBlind(w W, now int64) bool {
+	b, _ := ix.blind.get(w, now)
+	return b.is
+}
 
 // WroteBlindly notes that w has overwritten a document that it hasn't read. If that is what w mostly does, it is a blind writer until it
 // hasn't done so for maxAge. It doesn't count if w has searched the index. In indices beyond MaxIndices nobody counts as blind.
 func (ix Index[W]) WroteBlindly(w W, document uint64, now int64) {
-	if ix.shared {
-		return
+	if !ix.shared && !ix.HasSearched(w, now) {
+		ix.blind.note(w, now, now+ix.in.maxAge, func(b blindWriter) blindWriter { return b.wroteBlindly(document) }, nil)
 	}
-	if ix.HasSearched(w, now) {
-		return
-	}
-	ix.blind.add(w, document, now, ix.in.maxAge)
 }
 
-// WroteKnown notes that w has written a document that it had read or written before.
-func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.remove(w, now) }
+// WroteKnown notes that w has written a document that it had read or written before. Without any blind writer in the index it is one load.
+func (ix Index[W]) WroteKnown(w W, now int64) { ix.blind.change(w, now, blindWriter.wroteKnown) }
 
 // WroteBy notes that w writes in the index. That is known for writerAge, or for the age of all else that is known, if that is longer.
 func (ix Index[W]) WroteBy(w W, now int64) {

@@ -204,7 +204,7 @@ type state[W comparable] struct {
 	traces    traces
 
 	// clients are those who did something in the index.
-	blind     blindWriters[W]
+	blind     recentClients[W, blindWriter]
 	writers   unforgotten[W]
 	searchers unforgotten[W] // those who have seen what isn't known
 	lookers   unforgotten[W] // those who have searched, and aren't known to write

@@ -44,7 +44,7 @@ func TestBlindWritersAreBounded(t *testing.T) {
 	for w := range 2 * maxRecent {
 		overwrites(ix, w, enoughBlind, 1)
 	}
-	if n := ix.blind.recent.lru.Len(); n != maxRecent {
+	if n := ix.blind.lru.Len(); n != maxRecent {
 		t.Fatal(n)
 	}
 	if !ix.IsBlind(2*maxRecent-1, 1000) || ix.IsBlind(0, 1000) || ix.IsBlind(2*maxRecent-1, 1001) {
@@ -196,7 +196,7 @@ func apart(states func() *Indices[int], owners ...Owner) *Indices[int] {
 			keys = append(keys, owned{"shop", o})
 		}
 		for _, k := range keys {
-			cells[of(in.void.cells.Load(), k)], cells[of(in.seen.cells.Load(), k)] = true, true
+			cells[of(in.void.last.made.Load(), k)], cells[of(in.seen.last.made.Load(), k)] = true, true
 		}
 		if len(cells) == 2*len(keys) {
 			return in
@@ -291,7 +291,7 @@ func TestOneOfTooManyIndicesVoidsNoOther(t *testing.T) {
 	in.void.Note(owned{}, 0)
 	for i := range 100 {
 		name := fmt.Sprint("new-", i)
-		cells := in.void.cells.Load()
+		cells := in.void.last.made.Load()
 		if in.cell(name) != in.cell("late") && of(cells, owned{name, late.owner}) != of(cells, late) {
 			in.Index(name, late.owner, 0).Drop()
 		}
@@ -305,7 +305,7 @@ func TestOneOfTooManyIndicesVoidsNoOther(t *testing.T) {
 func busy() (in *Indices[int], work func()) {
 	in = New[int](1000)
 	work = func() {
-		for n := range 40 * momentCells {
+		for n := range 40 * tableCells {
 			in.seen.Note(owned{"shop", Owner{byte(n), byte(n >> 8), byte(n >> 16), 1}}, int64(in.Epoch()))
 		}
 	}
@@ -374,7 +374,7 @@ func TestTicketsThatMeetAreForgottenAndNotMixedUp(t *testing.T) {
 	if all.of(owned{"shop", Owner{}}) != 0 {
 		t.Error("nothing was noted")
 	}
-	const owners = 4 * ticketCells
+	const owners = 4 * tableCells
 	owner := func(n int) owned { return owned{"shop", Owner{byte(n), byte(n >> 8)}} }
 	for n := range owners {
 		all.note(owner(n), uint64(n+1))
@@ -393,7 +393,7 @@ func TestTicketsThatMeetAreForgottenAndNotMixedUp(t *testing.T) {
 			mixed++ // by chance: their tags are equal
 		}
 	}
-	if known < ticketCells*9/10 || known > ticketCells || mixed > 3 {
+	if known < tableCells*9/10 || known > tableCells || mixed > 3 {
 		t.Errorf("%d are known, and %d have another's", known, mixed)
 	}
 }

@@ -7,7 +7,7 @@ func TestNobodyOfManyIsForgotten(t *testing.T) {
 	if m.Since(0, 0) {
 		t.Fatal("nobody has done anything")
 	}
-	const many = 4 * momentCells
+	const many = 4 * tableCells
 	for w := range many {
 		m.Note(w, int64(w))
 	}
@@ -35,7 +35,7 @@ func TestMomentsOfFewAreTheirOwn(t *testing.T) {
 			shared++
 		}
 	}
-	if shared > others/10 { // one in momentCells is to be expected
+	if shared > others/10 { // one in tableCells is to be expected
 		t.Errorf("%d of %d share a cell with one", shared, others)
 	}
 }
