@@ -14,8 +14,8 @@ func startCounters(m *obs.Metrics) {
 	for _, kind := range outcome.Kinds() {
 		m.Start(obs.MetricOutcomes, kind, "")
 	}
-	for r := session.ReasonNone + 1; r <= session.ReasonBlind; r++ {
-		m.Start(obs.MetricLostBases, r.String())
+	for _, reason := range session.Reasons() {
+		m.Start(obs.MetricLostBases, reason)
 	}
 	for _, t := range proxy.Types() {
 		m.Start(obs.MetricFailures, t)

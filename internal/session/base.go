@@ -29,6 +29,9 @@ func (k Kind) String() string {
 // Reason is viewcache.Reason.
 type Reason = viewcache.Reason
 
+// Reasons are the names of all reasons.
+func Reasons() []string { return viewcache.Reasons() }
+
 // The reasons.
 const (
 	ReasonNone      = viewcache.NoReason

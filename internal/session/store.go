@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -15,11 +16,7 @@ import (
 )
 
 const (
-	defaultMaxAge     = 5 * time.Minute
-	defaultMemory     = 256 << 20
-	minMemory         = 64 << 10
-	defaultCandidates = 128
-
+	minMemory = 64 << 10
 	maxShards = 16
 	// minShard is the least memory of a shard: with less, ordinary documents would be too large for it.
 	minShard = 4 << 20
@@ -73,16 +70,8 @@ type contents struct {
 
 // New returns an empty store. It starts no goroutine and needs no closing.
 func New(o Options) *Store {
-	if o.MaxAge <= 0 {
-		o.MaxAge = defaultMaxAge
-	}
-	if o.Memory <= 0 {
-		o.Memory = defaultMemory
-	}
-	o.Memory = max(o.Memory, minMemory)
-	if o.Candidates <= 0 {
-		o.Candidates = defaultCandidates
-	}
+	o.MaxAge, o.Candidates = cmp.Or(o.MaxAge, 5*time.Minute), cmp.Or(o.Candidates, 128)
+	o.Memory = max(cmp.Or(o.Memory, 256<<20), minMemory)
 	if o.Rank == nil {
 		o.Rank = rank.Likeliest
 	}

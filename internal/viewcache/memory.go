@@ -123,7 +123,7 @@ func (m *Memory) use(e *Entry, gone indexstate.Epoch, now int64) *Entry {
 	if e.View.Set && now-e.View.At >= m.o.MaxAge {
 		m.clearView(e)
 	}
-	m.ageHistory(e, now)
+	m.forgetHistory(e, func(p *Past) bool { return now-p.At >= m.o.MaxAge })
 	if e.Recollection != nil && now >= e.Recollection.Till {
 		e.Recollection, known = nil, true
 	}
@@ -304,7 +304,7 @@ func (m *Memory) remove(e *Entry) {
 		m.free(e, r.Body)
 	}
 	m.clearView(e)
-	m.forgetHistory(e)
+	m.forgetHistory(e, all)
 	e.Reads = nil
 	m.lru.Remove(e.Key)
 	m.exit(e)
@@ -402,18 +402,15 @@ func (m *Memory) forgetPast(e *Entry, i int) {
 	e.Past = slices.Delete(e.Past, i, i+1)
 }
 
-// ageHistory forgets what was read or written too long ago to be a base. It looks at all of the history, because that is in the order in
-// which revisions were retired, not in the order of At.
-func (m *Memory) ageHistory(e *Entry, now int64) {
+// forgetHistory forgets what of the history is of no use any more. It looks at all of it, because that is in the order in which revisions
+// were retired.
+func (m *Memory) forgetHistory(e *Entry, isOver func(*Past) bool) {
 	for i := len(e.Past) - 1; i >= 0; i-- {
-		if now-e.Past[i].At >= m.o.MaxAge {
+		if isOver(&e.Past[i]) {
 			m.forgetPast(e, i)
 		}
 	}
 }
 
-func (m *Memory) forgetHistory(e *Entry) {
-	for len(e.Past) > 0 {
-		m.forgetPast(e, len(e.Past)-1)
-	}
-}
+// all is for what is forgotten as a whole.
+func all(*Past) bool { return true }

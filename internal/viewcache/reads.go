@@ -106,7 +106,7 @@ func (m *Memory) See(e *Entry, v View, stored, sent []byte) {
 // DropView removes the entry's view and history. A view that is reserved at the moment doesn't come back, either.
 func (m *Memory) DropView(e *Entry) {
 	m.clearView(e)
-	m.forgetHistory(e)
+	m.forgetHistory(e, all)
 	if e.Key.Session.IsNamed() {
 		e.Recollection = nil
 	}

@@ -14,7 +14,10 @@ const (
 	Unwatched        // the named session was shown documents of the index by answers that nobody here has read
 )
 
+var reasonNames = [...]string{"", "evicted", "aged", "restart", "index", "blind", "unwatched"}
+
 // String returns the reason as it stands in the outcome header and in metrics.
-func (r Reason) String() string {
-	return [...]string{"", "evicted", "aged", "restart", "index", "blind", "unwatched"}[r]
-}
+func (r Reason) String() string { return reasonNames[r] }
+
+// Reasons are the names of all reasons.
+func Reasons() []string { return reasonNames[1:] }

@@ -9,6 +9,12 @@ type Stats struct {
 	Entries, Bodies, Markers int
 }
 
+// Add adds the numbers of another memory.
+func (s *Stats) Add(o Stats) {
+	s.Evicted, s.Crowded, s.Bytes = s.Evicted+o.Evicted, s.Crowded+o.Crowded, s.Bytes+o.Bytes
+	s.Entries, s.Bodies, s.Markers = s.Entries+o.Entries, s.Bodies+o.Bodies, s.Markers+o.Markers
+}
+
 // Stats returns the counters.
 func (m *Memory) Stats() Stats {
 	n := m.markers.Len()
