@@ -184,7 +184,7 @@ func (c *Catalog) entryOf(asker Asker, name string) (*entry, error) {
 // and a failure. After a failure, what was known before counts. If nothing was, the write can't be sent: so the question has all the time
 // that a question may have. The error is doc.ErrNotWritten.
 func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge time.Duration) (Index, error) {
-	if e, found := c.names.Get(nameKey{name, asker.Realm}); !found || !wasKnown(e.index.last.Load()) {
+	if !wasKnown(c.last(asker.Realm, name)) {
 		asker.Until = time.Time{}
 	}
 	ix, err := c.resolve(ctx, asker, name, maxAge)
@@ -212,7 +212,7 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	began := c.Now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
-		return Index{Index: es.Index{Name: name}}, err
+		return unknown(name), err
 	}
 	if a := e.index.last.Load(); c.holds(a, asker, began, 0) {
 		return a.value, nil
@@ -238,7 +238,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 	began := c.Now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
-		return Index{Index: es.Index{Name: name}}, err
+		return unknown(name), err
 	}
 	if a := e.index.last.Load(); c.holds(a, asker, began, maxAge) {
 		return a.value, nil
@@ -253,7 +253,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 	case c.holds(before, asker, now, maxAge), c.holds(before, asker, now, 0) && before.askedAt.After(began): // while this caller waited
 		return before.value, nil
 	case e.missing.After(began):
-		return Index{Index: es.Index{Name: name}}, nil
+		return unknown(name), nil
 	case f.counts(began, bound):
 		return lastKnown(before, name, f.err)
 	}
@@ -269,7 +269,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 	case errors.Is(err, es.ErrNoIndex):
 		c.Missing(asker, name)
 		e.missing = now
-		return Index{Index: es.Index{Name: name}}, nil
+		return unknown(name), nil
 	case !es.IsAnswer(err), (es.IsBlocked(err) || es.IsPage(err)) && wasKnown(before):
 		f := &failure{c.Now(), bound, err}
 		e.index.failure.Store(f)
@@ -291,6 +291,9 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 	return a.value, nil
 }
 
+// unknown is a name of which nothing is known.
+func unknown(name string) Index { return Index{Index: es.Index{Name: name}} }
+
 func wasKnown(before *answer[Index]) bool { return before != nil && before.value.Name != "" }
 
 // lastKnown is what was known of the name before a question about it failed with err.
@@ -298,7 +301,7 @@ func lastKnown(before *answer[Index], name string, err error) (Index, error) {
 	if wasKnown(before) {
 		return before.value, nil
 	}
-	return Index{Index: es.Index{Name: name}}, unavailable(name, err)
+	return unknown(name), unavailable(name, err)
 }
 
 func unavailable(name string, err error) error {
@@ -307,24 +310,26 @@ func unavailable(name string, err error) error {
 
 // Cached is Resolve from memory: it neither asks the engine, nor waits for another call that asks.
 func (c *Catalog) Cached(realm session.Credentials, name string) (Index, bool) {
-	e, found := c.names.Get(nameKey{name, realm})
-	if !found {
-		return Index{}, false
-	}
-	a := e.index.last.Load()
+	a := c.last(realm, name)
 	if !a.fresh(c.Now(), 0) {
 		return Index{}, false
 	}
 	return a.value, true
 }
 
+// last is the last answer to what a name stands for, however old; nil: there is none.
+func (c *Catalog) last(realm session.Credentials, name string) *answer[Index] {
+	if e, found := c.names.Get(nameKey{name, realm}); found {
+		return e.index.last.Load()
+	}
+	return nil
+}
+
 // Stream is the data stream that the index (concrete) backs, by the last answer of the engine, however old that is: an index hardly ever
 // leaves its stream. It is empty if there is none, or if the engine was never asked.
 func (c *Catalog) Stream(realm session.Credentials, index string) string {
-	if e, found := c.names.Get(nameKey{index, realm}); found {
-		if a := e.index.last.Load(); a != nil {
-			return a.value.backs()
-		}
+	if a := c.last(realm, index); a != nil {
+		return a.value.backs()
 	}
 	return ""
 }
@@ -370,11 +375,7 @@ func (c *Catalog) Knows(realm session.Credentials, index string) bool {
 // may be of long ago: aliases hardly change, and what is known of a changed one is forgotten (see Forget). known is false where the engine
 // hasn't been asked, or doesn't tell; nothing is asked for it.
 func (c *Catalog) routing(realm session.Credentials, name string) (routing string, known bool) {
-	e, found := c.names.Get(nameKey{name, realm})
-	if !found {
-		return "", false
-	}
-	a := e.index.last.Load()
+	a := c.last(realm, name)
 	if a == nil || a.value.Unknown != "" || a.value.Name == "" {
 		return "", false
 	}
