@@ -36,7 +36,7 @@ func (c *Catalog) SeesWhole(ctx context.Context, asker Asker, index, routing str
 	ctx, cancel := detached(ctx, bound)
 	defer cancel()
 	whole, err := c.Engine.SeesWhole(ctx, asker.Caller, index, routing)
-	if busy := (*es.StatusError)(nil); err != nil && !errors.As(err, &busy) {
+	if _, busy := errors.AsType[*es.StatusError](err); err != nil && !busy {
 		whole, err = c.Engine.SeesWhole(ctx, asker.Caller, index, routing) // the question or its answer was lost, and it changes nothing
 	}
 	if err != nil {

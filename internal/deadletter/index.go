@@ -18,7 +18,6 @@ import (
 
 	"optimist/internal/es"
 	"optimist/internal/jsontext"
-	"optimist/internal/upstream"
 )
 
 // Index keeps letters in an index of the engine, which it makes with the first one. Its requests have optimist's own credentials. For a
@@ -98,11 +97,10 @@ func (x *Index) prepare(ctx context.Context) error {
 // ErrUnsure for a change.
 func (x *Index) ask(ctx context.Context, req esapi.Request, reads bool) (es.Answer, error) {
 	a, err := es.Ask(ctx, x.o.Upstream, req, es.Way{Caller: es.Caller{Own: true}, Reads: reads, Timeout: x.o.Timeout})
-	var failed *upstream.Error
 	switch {
 	case err == nil:
 		return a, nil
-	case reads, errors.Is(err, upstream.NotSent), errors.As(err, &failed) && !failed.Sent:
+	case reads, es.IsUnsent(err):
 		return a, fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	return a, fmt.Errorf("%w: %w", ErrUnsure, err)
@@ -143,13 +141,11 @@ func (x *Index) Put(ctx context.Context, l *Letter, in Revision) (Revision, erro
 		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	a, err := x.onIndex(ctx, func() (es.Answer, error) {
-		yes := true
-		req := esapi.IndexRequest{Index: x.alias, DocumentID: l.ID, Body: bytes.NewReader(text), RequireAlias: &yes}
+		req := esapi.IndexRequest{Index: x.alias, DocumentID: l.ID, Body: bytes.NewReader(text), RequireAlias: new(true)}
 		if in == (Revision{}) {
 			req.OpType = "create"
 		} else {
-			seqNo, term := int(in.n), int(in.term)
-			req.IfSeqNo, req.IfPrimaryTerm = &seqNo, &term
+			req.IfSeqNo, req.IfPrimaryTerm = new(int(in.n)), new(int(in.term))
 		}
 		return x.ask(ctx, req, false)
 	})
@@ -248,8 +244,8 @@ func search(q *Query) map[string]any {
 
 // Delete implements Store.
 func (x *Index) Delete(ctx context.Context, id string, at Revision) error {
-	seqNo, term := int(at.n), int(at.term)
-	a, err := x.ask(ctx, esapi.DeleteRequest{Index: x.alias, DocumentID: es.Segment(id), IfSeqNo: &seqNo, IfPrimaryTerm: &term}, false)
+	req := esapi.DeleteRequest{Index: x.alias, DocumentID: es.Segment(id), IfSeqNo: new(int(at.n)), IfPrimaryTerm: new(int(at.term))}
+	a, err := x.ask(ctx, req, false)
 	switch {
 	case err != nil:
 		return err

@@ -247,8 +247,8 @@ func (c *Claim) Forget(ctx context.Context) error {
 	if strings.HasPrefix(c.rec.Owner, c.s.self+"/") {
 		c.s.setIdler(c.key, c.rec.Owner)
 	}
-	seq, term := int(c.rec.numbers.SeqNo), int(c.rec.numbers.PrimaryTerm)
-	req := esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: &seq, IfPrimaryTerm: &term}
+	n := c.rec.numbers
+	req := esapi.DeleteRequest{Index: c.s.index, DocumentID: c.key.id, IfSeqNo: new(int(n.SeqNo)), IfPrimaryTerm: new(int(n.PrimaryTerm))}
 	a, err := c.s.own.AskFor(ctx, c.key.client, req, false)
 	if err == nil && a.Status != http.StatusOK && !a.IsMissing() {
 		err = c.s.own.Failure(a)
@@ -268,8 +268,7 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 	}
 	req := esapi.IndexRequest{Index: c.s.index, DocumentID: c.key.id, OpType: "create", Body: bytes.NewReader(body)}
 	if n := c.rec.numbers; n.Known() {
-		seq, term := int(n.SeqNo), int(n.PrimaryTerm)
-		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
+		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", new(int(n.SeqNo)), new(int(n.PrimaryTerm))
 	}
 	a, err := c.s.own.AskFor(ctx, c.key.client, req, false)
 	switch {

@@ -123,9 +123,8 @@ func (i *Interceptor) ruleAgain(ctx context.Context, a *Again, op *api.Op, asker
 
 // failedAgain is what came of a write that ended without an answer.
 func failedAgain(err error) *Done {
-	var f *outcome.Failure
 	d := &Done{Unknown: errors.Is(err, write.ErrUnknownOutcome)}
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*outcome.Failure](err); ok {
 		d.Outcome = string(f.Outcome.Append(nil))
 	}
 	if refusal := proxy.FailureOf(failure(err), false); refusal != nil {

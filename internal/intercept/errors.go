@@ -15,6 +15,7 @@ import (
 	"optimist/internal/outcome"
 	"optimist/internal/undo"
 	"optimist/internal/uri"
+	"optimist/internal/wire"
 	"optimist/internal/write"
 	"optimist/proxy"
 )
@@ -22,12 +23,11 @@ import (
 // fail answers a write for which package write has an error: with the outcome, where there is one.
 func fail(r *request, err error) {
 	r.failed = err
-	var f *outcome.Failure
-	if errors.As(err, &f) {
-		r.Fail(failure(err), outcomeField(&f.Outcome))
-		return
+	var more []wire.Field
+	if f, ok := errors.AsType[*outcome.Failure](err); ok {
+		more = append(more, outcomeField(&f.Outcome))
 	}
-	r.Fail(failure(err))
+	r.Fail(failure(err), more...)
 }
 
 // meanings are what errors of a write, and of its Idempotency-Key, mean to the client. The first one that fits counts.
@@ -60,8 +60,7 @@ const (
 
 // failure gives this package's meaning to an error. Errors without one are the door's own.
 func failure(err error) error {
-	var f *outcome.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*outcome.Failure](err); ok {
 		err = f.Err
 	}
 	for _, m := range meanings {
@@ -91,15 +90,15 @@ var refusedReads = []int{http.StatusBadRequest, http.StatusUnauthorized, http.St
 // unasked is the failure of a write that wasn't sent, because the engine couldn't be asked what had to be known before: what was
 // lost is the answer to a read.
 func unasked(err error) error {
-	var refusal *es.StatusError
+	refusal, refused := errors.AsType[*es.StatusError](err)
 	switch {
-	case errors.As(err, &refusal) && slices.Contains(refusedReads, refusal.Status):
+	case refused && slices.Contains(refusedReads, refusal.Status):
 		return &proxy.Failure{Status: refusal.Status, Type: proxy.TypeAnswer, Reason: err.Error(), Fields: refusal.Challenge}
 	case errors.Is(err, catalog.ErrTooLong):
 		return &proxy.Failure{Status: 400, Type: "invalid_index_name_exception", Reason: err.Error()}
 	case errors.Is(err, base.ErrMoved):
 		return &proxy.Failure{Status: 503, Type: "unavailable_shards_exception", Reason: err.Error()}
-	case refusal != nil, errors.Is(err, es.ErrNoSource):
+	case refused, errors.Is(err, es.ErrNoSource):
 		return &proxy.Failure{Status: 502, Type: proxy.TypeAnswer, Reason: err.Error()}
 	}
 	if f := proxy.FailureOf(err, true); f != nil {

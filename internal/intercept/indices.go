@@ -15,7 +15,6 @@ import (
 	"optimist/internal/es"
 	"optimist/internal/jsontext"
 	"optimist/internal/respond"
-	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 	"optimist/proxy"
@@ -100,8 +99,7 @@ func (i *Interceptor) renumber(r *request) {
 	defer cancel()
 	res, err := i.send(ctx, r, body, r.Fields())
 	if err != nil {
-		var failed *upstream.Error
-		if errors.As(err, &failed) && failed.Sent {
+		if es.IsLost(err) {
 			c.after(0)
 		}
 		r.Fail(err)

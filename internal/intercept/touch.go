@@ -161,10 +161,9 @@ func (t *touch) write(ctx context.Context, docs []doc.Ref) error {
 			return unasked(err)
 		}
 		n := found[k].Revision
-		seqNo, term := int(n.SeqNo), int(n.PrimaryTerm)
-		a, err := es.Ask(ctx, t.i.Upstream, esapi.IndexRequest{Index: es.Segment(docs[k].Index), DocumentID: es.Segment(docs[k].ID),
-			Routing: found[k].Routing, IfSeqNo: &seqNo, IfPrimaryTerm: &term, Pipeline: "_none", Body: bytes.NewReader(n.Source)},
-			es.Way{Caller: t.asker.Caller})
+		req := esapi.IndexRequest{Index: es.Segment(docs[k].Index), DocumentID: es.Segment(docs[k].ID), Routing: found[k].Routing,
+			IfSeqNo: new(int(n.SeqNo)), IfPrimaryTerm: new(int(n.PrimaryTerm)), Pipeline: "_none", Body: bytes.NewReader(n.Source)}
+		a, err := es.Ask(ctx, t.i.Upstream, req, es.Way{Caller: t.asker.Caller})
 		switch {
 		case err != nil:
 			return unasked(err)

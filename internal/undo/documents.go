@@ -77,7 +77,7 @@ func (u *undoing) fetch(ctx context.Context, all []*target) ([]es.Fetched, error
 // failed is the error of a request about an index whose documents are undone. A client may see this error, so it hasn't the engine's
 // reason.
 func (s *Store) failed(index string, err error) error {
-	if answer := (*es.StatusError)(nil); errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*es.StatusError](err); ok {
 		return s.own.FailureAt(index, es.Answer{Status: answer.Status, Body: answer.Body})
 	}
 	return fmt.Errorf("%w: %w", ErrStore, err)
@@ -190,8 +190,7 @@ func (s *Store) writeOne(ctx context.Context, t *target) (result, error) {
 	req := esapi.IndexRequest{Index: es.Segment(t.Index), DocumentID: es.Segment(t.ID), Routing: t.Routing, Pipeline: "_none",
 		OpType: "create", Body: bytes.NewReader(t.img)}
 	if t.cur.Known() {
-		seq, term := int(t.cur.SeqNo), int(t.cur.PrimaryTerm)
-		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", &seq, &term
+		req.OpType, req.IfSeqNo, req.IfPrimaryTerm = "", new(int(t.cur.SeqNo)), new(int(t.cur.PrimaryTerm))
 	}
 	a, err := s.ask(ctx, t.tenantOf(), req)
 	switch {

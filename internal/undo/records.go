@@ -223,8 +223,8 @@ func (s *Store) putAll(ctx context.Context, records []*record) error {
 			return err
 		}
 	}
-	yes, size := true, all.Len()
-	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &all, RequireAlias: &yes}, false)
+	size := all.Len()
+	a, err := s.own.Ask(ctx, esapi.BulkRequest{Index: s.index, Body: &all, RequireAlias: new(true)}, false)
 	switch {
 	case es.IsLost(err):
 		return nil

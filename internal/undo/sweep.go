@@ -161,9 +161,7 @@ func (s *Store) clean(ctx context.Context, h *head) error {
 		if err := s.cleanMembers(ctx, h); err != nil {
 			return err
 		}
-		seq, term := int(h.numbers.SeqNo), int(h.numbers.PrimaryTerm)
-		_, err := s.own.Ask(ctx, esapi.DeleteRequest{Index: s.index, DocumentID: headID(h.Token), IfSeqNo: &seq, IfPrimaryTerm: &term}, false)
-		return err
+		return s.putAll(ctx, []*record{{id: headID(h.Token), in: h.numbers}})
 	}
 	if err := s.deleteAll(ctx, pageIDs(h.Token, 1, h.Pages)); err != nil {
 		return err
