@@ -288,13 +288,14 @@ func (n *noting) item(action string, it *es.Item, called bulk.Name) {
 
 func (n *noting) written(action string, it *es.Item, ref doc.Ref) {
 	sessions, sess, result := n.i.Sessions, n.r.Client().Session, string(it.Result)
-	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
-	switch {
-	case result == "deleted", result == "not_found":
+	if result == "deleted" || result == "not_found" {
 		sessions.ReadUnknown(sess, ref) // nor is what it read of it a base for what comes after
-	case !it.Numbered:
-		sessions.WroteForwarded(sess, ref, doc.Revision{}, whole, n.epoch)
-	default:
-		sessions.WroteForwarded(sess, ref, it.Revision, whole, n.epoch)
+		return
 	}
+	var left doc.Revision
+	if it.Numbered {
+		left = it.Revision
+	}
+	whole := action != "update" || result == "created" // an update that creates the document has sent all of it
+	sessions.WroteForwarded(sess, ref, left, whole, n.epoch)
 }

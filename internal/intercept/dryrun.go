@@ -57,19 +57,14 @@ func (i *Interceptor) dryRun(r *request) bool {
 	op := r.Op()
 	switch {
 	case wrong:
-		r.Fail(&proxy.Failure{Status: 400, Type: TypeBadDryRun,
-			Reason: "the values of " + DryRunField + " are true and false; the request was not carried out"})
-		return true
+		return noDryRun(r, http.StatusBadRequest, TypeBadDryRun, "the values of "+DryRunField+" are true and false")
 	case !dry || op.Kind.Read() || wire.IsSafe(r.Head().Method):
 		return false
 	case !op.Kind.Write() && op.Kind != api.IndexAuto:
-		r.Fail(&proxy.Failure{Status: 400, Type: TypeNoDryRun,
-			Reason: "a dry run is there for writes of one document; the request was not carried out"})
-		return true
+		return noDryRun(r, http.StatusBadRequest, TypeNoDryRun, "a dry run is there for writes of one document")
 	case i.Rules.Mode() == rule.Off:
-		r.Fail(&proxy.Failure{Status: 409, Type: TypeNoDryRun,
-			Reason: "the mode is off: writes are forwarded as they are, and there is nothing to explain; the request was not carried out"})
-		return true
+		return noDryRun(r, http.StatusConflict, TypeNoDryRun,
+			"the mode is off: writes are forwarded as they are, and there is nothing to explain")
 	}
 	a, err := i.account(r)
 	var body []byte
@@ -81,6 +76,12 @@ func (i *Interceptor) dryRun(r *request) bool {
 		return true
 	}
 	_ = r.AnswerOwn(http.StatusOK, []wire.Field{respond.JSON, {Name: []byte(DryRunField), Value: []byte("true")}}, body)
+	return true
+}
+
+// noDryRun answers a dry run that there can't be.
+func noDryRun(r *request, status int, kind, reason string) (answered bool) {
+	r.Fail(&proxy.Failure{Status: status, Type: kind, Reason: reason + "; the request was not carried out"})
 	return true
 }
 

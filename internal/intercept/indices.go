@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -243,7 +244,7 @@ func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
 	case string(path[1]) == "_rollover":
 		n.named = true
 		n.add(first)
-	case len(path) == 3 && resizes(path[1]):
+	case len(path) == 3 && slices.Contains(resizing, string(path[1])):
 		n.add(last)
 		n.proven, n.makes = []string{api.Name(last)}, true
 	default:
@@ -251,14 +252,8 @@ func (n *names) of(op *api.Op, method string, body []byte, unread bool) {
 	}
 }
 
-// resizes reports whether an endpoint makes an index out of another one's documents.
-func resizes(endpoint []byte) bool {
-	switch string(endpoint) {
-	case "_shrink", "_split", "_clone":
-		return true
-	}
-	return false
-}
+// resizing are the endpoints that make an index out of another one's documents.
+var resizing = []string{"_shrink", "_split", "_clone"}
 
 // index is for the indices that a request makes or deletes by its path alone.
 func (n *names) index(op *api.Op, list []byte) {

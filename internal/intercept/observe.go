@@ -29,6 +29,49 @@ type observed struct {
 	over bool
 }
 
+// observe forwards a write as it is and counts its effect: if the write's version doesn't follow the version that its client had read, it
+// overwrote a change that the client hadn't seen.
+func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
+	s, err := i.withoutStamps(r)
+	if err != nil {
+		r.Fail(err)
+		return true
+	}
+	c := r.Client()
+	ref, ok := r.Ref()
+	kind := r.Op().Kind
+	if kind != api.Index && (kind != api.Update || ru.EngineUpdates) || !ru.Session || !c.Known || !ok || r.Op().Fragment {
+		return i.forward(r, &s, nil, nil)
+	}
+	body, fields := s.body, s.fields
+	if !s.changed {
+		if body, fields, err = r.Plain(i.MaxBody); err != nil {
+			return false
+		}
+	}
+	o := observed{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
+	if kind == api.Update {
+		if o.part = readPart(r.Op(), fields, body, budget.Of(r.Context())); o.part == nil {
+			return i.forward(r, &s, nil, nil)
+		}
+	}
+	if ix, err := i.catalog.Resolve(r.Context(), r.Asker(), ref.Index, 0); err == nil {
+		o.ref = ix.Ref(ref.Routing, ref.ID)
+	}
+	if o.take(r.Context()) != nil {
+		return i.forward(r, &s, nil, nil)
+	}
+	i.lineages.begin(r.Place().Network, o.ref)
+	defer func() {
+		o.end(edge{}) // unless it has been answered
+		o.base.Release()
+		o.base.NoteAnswer()
+	}()
+	capture := watch.NewCapture(budget.Of(r.Context()), 1<<20) // an answer to a write is short
+	capture.Whole = func() { o.countAnswer(capture) }
+	return i.forward(r, &s, nil, capture)
+}
+
 // readPart reads an _update of a part, which guarding would merge; nil is another.
 func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account) *patch.Request {
 	p, refusal, ok := patch.ReadUpdate(op, fields, body, false, room)

@@ -104,33 +104,33 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 func (f *stampField) takeOut(kind api.Kind, body []byte, fields []wire.Field) (rest []byte, t stamp.Taken, err error) {
 	switch kind {
 	case api.Index, api.IndexAuto, api.Create:
-		return f.judge(body)(stamp.Take(body, f.name))
+		return f.takeFrom(body, "")
 	case api.Update:
-		rest, t, err := f.judge(body)(stamp.TakeIn(body, "upsert", f.name))
-		if err != nil {
+		if rest, t, err = f.takeFrom(body, "upsert"); err != nil {
 			return body, t, err
 		}
-		return f.judge(rest)(stamp.TakeIn(rest, "doc", f.name))
+		return f.takeFrom(rest, "doc")
 	case api.Patch:
 		return f.takeOutOfPatch(body, fields)
 	}
 	return body, t, nil
 }
 
-// judge judges what was taken out of a body.
-func (f *stampField) judge(body []byte) func(rest []byte, t stamp.Taken, ok bool) ([]byte, stamp.Taken, error) {
-	return func(rest []byte, t stamp.Taken, ok bool) ([]byte, stamp.Taken, error) {
-		_, found, is := t.Stamp()
-		switch {
-		case !ok: // no JSON object: whoever reads it is to say so
-			return body, stamp.Taken{}, nil
-		case found && !is && f.strict:
-			return nil, t, f.refusal()
-		case !is && !f.strict:
-			return body, stamp.Taken{}, nil
-		}
-		return rest, t, nil
+// takeFrom takes the stamp out of a document, or out of its member of that name ("": out of the document itself).
+func (f *stampField) takeFrom(document []byte, member string) (rest []byte, t stamp.Taken, err error) {
+	var ok bool
+	if member == "" {
+		rest, t, ok = stamp.Take(document, f.name)
+	} else {
+		rest, t, ok = stamp.TakeIn(document, member, f.name)
 	}
+	switch _, found, is := t.Stamp(); {
+	case !ok, !is && !f.strict: // what is no JSON object is for whoever reads it to say
+		return document, stamp.Taken{}, nil
+	case found && !is:
+		return nil, t, f.refusal()
+	}
+	return rest, t, nil
 }
 
 func (f *stampField) refusal() error {
@@ -143,7 +143,7 @@ func (f *stampField) refusal() error {
 func (f *stampField) takeOutOfPatch(body []byte, fields []wire.Field) (rest []byte, t stamp.Taken, err error) {
 	h := wire.Head{Fields: fields}
 	if media := h.Get("content-type"); bytes.HasPrefix(bytes.ToLower(media), []byte("application/merge-patch+json")) {
-		return f.judge(body)(stamp.Take(body, f.name))
+		return f.takeFrom(body, "")
 	}
 	if !f.strict || !jsontext.Valid(body) {
 		return body, t, nil
