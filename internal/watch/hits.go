@@ -86,8 +86,7 @@ const smallPage = 20
 
 // watchHits has the search find the numbers of its hits, and remembers them as they pass.
 func (rd *Reading) watchHits(f *searchPlan) {
-	more := added{numbers: !f.numbered, version: !f.versioned}
-	o := proxy.ForwardOptions{Target: append(append(append([]byte(nil), rd.r.Op().Path...), '?'), more.query(f.query)...)}
+	o := proxy.ForwardOptions{Target: append(append(append([]byte(nil), rd.r.Op().Path...), '?'), f.more.query(f.query)...)}
 	name := ""
 	if api.OneIndex(f.target.Index) {
 		name = f.target.Index
@@ -95,7 +94,7 @@ func (rd *Reading) watchHits(f *searchPlan) {
 	_, scrolls := uri.Param(rd.r.Op().Query, "scroll")
 	rd.settleFirst(f.target.Index)
 	rd.many = f.showsMany()
-	rd.forwardHits(o, name, more, f.hidden, scrolls)
+	rd.forwardHits(o, name, f.more, f.hidden, scrolls)
 }
 
 // reveal reports whether the search's filter_path lets all of _source through. The engine is then asked for the members that say what the

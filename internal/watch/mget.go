@@ -96,11 +96,6 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 // pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then
 // nobody knows which document is meant by another index's name. All of the answer must be here: see askFor.
 func (rd *Reading) pathIsIndex() bool {
-	realm, name := rd.r.Client().Realm, rd.r.Index()
-	rd.askFor(name, "", func() bool {
-		_, known := rd.w.Catalog.Cached(realm, name)
-		return !known
-	})
-	ix, known := rd.w.Catalog.Cached(realm, name)
+	ix, known := rd.learn(rd.r.Index())
 	return known && ix.Exists()
 }

@@ -19,10 +19,9 @@ type searchPlan struct {
 	watches, stamps bool
 	// baseless says that the rule of the only index that it names takes no bases from what clients have seen.
 	baseless bool
-	// The client asks itself for the numbers, or for the version.
-	numbered, versioned bool
-	hidden              []string // the members of hits that the engine is asked for, though its filter_path leaves them out
-	size                int64    // how many hits it asks for
+	more     added    // what the client doesn't ask for itself
+	hidden   []string // the members of hits that the engine is asked for, though its filter_path leaves them out
+	size     int64    // how many hits it asks for
 }
 
 // defaultSize is how many hits a search has that doesn't say.
@@ -35,7 +34,7 @@ func (f *searchPlan) judge(text []byte) {
 	}
 	whole := wholeHits(text)
 	f.watches, f.stamps = f.watches && whole, f.stamps && whole
-	f.numbered, f.versioned = isOn(gjson.GetBytes(text, "seq_no_primary_term")), isOn(gjson.GetBytes(text, "version"))
+	f.more = added{numbers: !isOn(gjson.GetBytes(text, "seq_no_primary_term")), version: !isOn(gjson.GetBytes(text, "version"))}
 	f.judgeQuery()
 }
 
@@ -61,12 +60,12 @@ func isOn(v gjson.Result) bool { return v.Type == gjson.True || v.Str == "true" 
 // judgeQuery does the same by the query, which is stronger.
 func (f *searchPlan) judgeQuery() {
 	for _, of := range [...]struct {
-		name string
-		on   *bool
-	}{{"seq_no_primary_term", &f.numbered}, {"version", &f.versioned}} {
+		name    string
+		missing *bool
+	}{{"seq_no_primary_term", &f.more.numbers}, {"version", &f.more.version}} {
 		if v, given := uri.Param(f.query, of.name); given {
 			v, err := uri.DecodeValue(nil, v)
-			*of.on = err == nil && (len(v) == 0 || string(v) == "true")
+			*of.missing = err != nil || len(v) > 0 && string(v) != "true"
 		}
 	}
 	if v, given := uri.Param(f.query, "size"); given {

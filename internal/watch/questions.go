@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"optimist/internal/api"
+	"optimist/internal/catalog"
 	"optimist/internal/session"
 )
 
@@ -53,6 +54,16 @@ func (rd *Reading) settleFirst(names string) {
 		}
 		rd.askFor(index, name, func() bool { return !rd.w.Catalog.Knows(realm, index) || rd.suspects(index) })
 	}
+}
+
+// learn is what a name stands for. The engine is asked, as askFor does, if that isn't known.
+func (rd *Reading) learn(name string) (ix catalog.Index, known bool) {
+	cached := func() (catalog.Index, bool) { return rd.w.Catalog.Cached(rd.r.Client().Realm, name) }
+	if ix, known = cached(); !known {
+		rd.askFor(name, "", func() bool { return true })
+		ix, known = cached()
+	}
+	return ix, known
 }
 
 // settledFirst is of how many names of a search the engine is asked at most.

@@ -14,7 +14,8 @@ import (
 // upstream, and taken out of the answer again where the client didn't ask. Searches that give less than documents are left alone.
 func (rd *Reading) search() bool {
 	op := rd.r.Op()
-	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query}
+	f := searchPlan{target: rule.Target{Index: rd.r.Index(), Kind: api.Search, Fields: rd.r.Head().Fields}, query: op.Query,
+		more: added{numbers: true, version: true}}
 	rd.plan(&f)
 	if asksForPart(op.Query) || !rd.r.Rewritable() || !f.stamps && !rd.known() {
 		return false
@@ -50,7 +51,7 @@ func (rd *Reading) plan(f *searchPlan) {
 
 // searchNumbered sends the search upstream so that its hits have their numbers, and answers it.
 func (rd *Reading) searchNumbered(f *searchPlan) {
-	more := added{numbers: !f.numbered}
+	more := added{numbers: f.more.numbers}
 	rd.begin(false)
 	res, err := rd.askForAll(more.query(rd.r.Op().Query))
 	if err != nil {
@@ -72,7 +73,7 @@ func (rd *Reading) searchNumbered(f *searchPlan) {
 		rd.many = f.showsMany()
 		rd.hitsOf(f, answer)
 		answer = rd.stamps.into(answer)
-		if !f.numbered {
+		if f.more.numbers {
 			take := filter{hit: added{numbers: true}.without}
 			answer = take.change(answer, true)
 		}

@@ -124,14 +124,9 @@ func (rd *Reading) oneName() string {
 // learnName has the engine asked what the name in a named session's read stands for, if that isn't known. What the read shows would count
 // for all indices. Nothing of the read may be sent before.
 func (rd *Reading) learnName() {
-	name, realm := rd.oneName(), rd.r.Client().Realm
-	if name == "" || rd.r.Op().Head || !rd.named() || !rd.r.Rewritable() {
-		return
+	if name := rd.oneName(); name != "" && !rd.r.Op().Head && rd.named() && rd.r.Rewritable() {
+		rd.learn(name)
 	}
-	rd.askFor(name, "", func() bool {
-		_, known := rd.w.Catalog.Cached(realm, name)
-		return !known
-	})
 }
 
 // showAll notes the documents in an answer to a read of several that isn't watched.
