@@ -105,19 +105,24 @@ func (f *Folder) read() (broken []string, err error) {
 				return nil, err
 			}
 		case isLetter && validID(id):
-			text, err := os.ReadFile(filepath.Join(f.dir, name))
-			l := decodeAs(id, text)
-			if err != nil {
-				l = damaged(id, err)
-			}
+			l, size, _ := readFile(id, filepath.Join(f.dir, name))
 			if l.State == Damaged {
 				broken = append(broken, name)
 			}
 			f.letters[id] = kept{leaving: strings.HasSuffix(name, leaveSuffix)}
-			f.note(l, int64(len(text)))
+			f.note(l, size)
 		}
 	}
 	return broken, nil
+}
+
+// readFile reads a letter's file. A letter that can't be read is a damaged one.
+func readFile(id, path string) (l *Letter, size int64, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return damaged(id, err), 0, err
+	}
+	return decodeAs(id, text), int64(len(text)), nil
 }
 
 // note keeps what is known of a letter that has been stored.
@@ -147,8 +152,11 @@ func (f *Folder) Held() (letters int, bytes int64) {
 }
 
 // path is where the file of a letter is. f.mu is held.
-func (f *Folder) path(id string) string {
-	if f.letters[id].leaving {
+func (f *Folder) path(id string) string { return f.pathIf(id, f.letters[id].leaving) }
+
+// pathIf is where the file of a letter is if the letter is leaving, or isn't.
+func (f *Folder) pathIf(id string, leaving bool) string {
+	if leaving {
 		return filepath.Join(f.dir, id+leaveSuffix)
 	}
 	return filepath.Join(f.dir, id+letterSuffix)
@@ -166,18 +174,15 @@ func (f *Folder) Leave(id string, at Revision, leaving bool) (before bool, err e
 	if is.leaving == leaving {
 		return leaving, nil
 	}
-	from := f.path(id)
-	before, is.leaving = is.leaving, leaving
+	if err := os.Rename(f.path(id), f.pathIf(id, leaving)); err != nil {
+		return is.leaving, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	is.leaving = leaving
 	f.letters[id] = is
-	if err := os.Rename(from, f.path(id)); err != nil {
-		is.leaving = before
-		f.letters[id] = is
-		return before, fmt.Errorf("%w: %w", ErrStore, err)
-	}
 	if err := f.sync(); err != nil {
-		return before, fmt.Errorf("%w: %w", ErrUnsure, err)
+		return !leaving, fmt.Errorf("%w: %w", ErrUnsure, err)
 	}
-	return before, nil
+	return !leaving, nil
 }
 
 // isLeaving reports whether a letter may be in the store already.
@@ -264,18 +269,12 @@ func (f *Folder) Get(_ context.Context, id string) (*Letter, Revision, error) {
 	if !ok {
 		return nil, Revision{}, ErrNoLetter
 	}
-	text, err := os.ReadFile(f.path(id))
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // somebody has removed it
+	l, _, err := readFile(id, f.path(id))
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed it
 		f.forget(id)
 		return nil, Revision{}, ErrNoLetter
-	case err != nil:
-		is.Letter = damaged(id, err)
-		f.letters[id] = is
-		return is.Letter, Revision{n: is.revision}, nil
 	}
-	l := decodeAs(id, text)
-	if l.State == Damaged && is.State != Damaged {
+	if l.State == Damaged {
 		is.Letter = l
 		f.letters[id] = is
 	}

@@ -87,11 +87,6 @@ func (t *Topic) Close() {
 	t.made.Close()
 }
 
-// within bounds a call.
-func (t *Topic) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, t.o.Timeout)
-}
-
 // prepare makes the topic, if it isn't there, and begins to read it. After the first success it costs nothing.
 func (t *Topic) prepare(ctx context.Context) error {
 	if t.ready.Load() {
@@ -172,7 +167,7 @@ func (t *Topic) Put(ctx context.Context, l *Letter, in Revision) (Revision, erro
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	ctx, cancel := t.within(ctx)
+	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
 	at, err := t.append(ctx, l.ID, text, in)
 	if err != nil || in == (Revision{}) { // a new letter's id is nobody else's
@@ -183,7 +178,7 @@ func (t *Topic) Put(ctx context.Context, l *Letter, in Revision) (Revision, erro
 
 // Delete implements Store.
 func (t *Topic) Delete(ctx context.Context, id string, at Revision) error {
-	ctx, cancel := t.within(ctx)
+	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
 	now, err := t.append(ctx, id, nil, at)
 	if err != nil {
@@ -274,7 +269,7 @@ var errNoEnd = errors.New("the broker doesn't say where the topic ends")
 
 // Get implements Store.
 func (t *Topic) Get(ctx context.Context, id string) (*Letter, Revision, error) {
-	ctx, cancel := t.within(ctx)
+	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
 	if err := t.current(ctx); err != nil {
 		return nil, Revision{}, err
@@ -310,7 +305,7 @@ func (t *Topic) fetch(ctx context.Context, offset int64) (*Letter, error) {
 
 // List implements Store.
 func (t *Topic) List(ctx context.Context, q *Query) ([]*Letter, error) {
-	ctx, cancel := t.within(ctx)
+	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
 	if err := t.current(ctx); err != nil {
 		return nil, err

@@ -46,11 +46,11 @@ func (b *items) deniedWhole(account *outcome.Items) error {
 	if denied == nil {
 		return nil
 	}
-	var f *proxy.Failure // one for all items: errors.As would allocate each
-	for k := range b.all {
-		if !errors.As(b.all[k].err, &f) || f.Status != http.StatusUnauthorized {
-			return nil
-		}
+	if !b.every(func(it *item) bool {
+		f, ok := errors.AsType[*proxy.Failure](it.err)
+		return ok && f.Status == http.StatusUnauthorized
+	}) {
+		return nil
 	}
 	for k := range b.all {
 		account.Add(&b.all[k].account)
@@ -61,7 +61,7 @@ func (b *items) deniedWhole(account *outcome.Items) error {
 // answer gives the client what became of all items.
 func (b *items) answer(began time.Time) {
 	r := b.r
-	if err := context.Cause(r.Context()); err != nil && !b.anySent() {
+	if err := context.Cause(r.Context()); err != nil && b.noneSent() {
 		r.Fail(err)
 		return
 	}
@@ -133,15 +133,22 @@ func (b *items) noteAnswers() {
 // refusal is the engine's answer where that refuses the whole bulk, and nothing of it was done.
 func (b *items) refusal() *bulk.Refusal {
 	whole := b.group.Refusal()
-	if whole == nil {
+	if whole == nil || !b.every(func(it *item) bool {
+		return it.err == nil && it.res.Status == whole.Status && bytes.Equal(it.res.Body, whole.Body)
+	}) {
 		return nil
 	}
+	return whole
+}
+
+// every reports whether something is so for every item.
+func (b *items) every(is func(*item) bool) bool {
 	for k := range b.all {
-		if it := &b.all[k]; it.err != nil || it.res.Status != whole.Status || !bytes.Equal(it.res.Body, whole.Body) {
-			return nil
+		if !is(&b.all[k]) {
+			return false
 		}
 	}
-	return whole
+	return true
 }
 
 // result is what became of the item, as an answer to it alone would say it.
@@ -165,12 +172,7 @@ func (it *item) result() bulk.Result {
 var clientLeft = &proxy.Failure{Status: http.StatusServiceUnavailable, Type: "client_left",
 	Reason: "the client closed its connection, or its sending side, before the item was sent: nothing of it was written"}
 
-// anySent reports whether the engine may have done anything for any item.
-func (b *items) anySent() bool {
-	for k := range b.all {
-		if it := &b.all[k]; it.err == nil || it.account.Kind == outcome.Unknown {
-			return true
-		}
-	}
-	return false
+// noneSent reports whether the engine has certainly done nothing for any item.
+func (b *items) noneSent() bool {
+	return b.every(func(it *item) bool { return it.err != nil && it.account.Kind != outcome.Unknown })
 }

@@ -229,10 +229,8 @@ func (k key) same(o key) bool { return k.name == o.name }
 
 // fieldNames are the names of the first element's fields that are scalars; none, where an element isn't an object.
 func fieldNames(elements []tree.Value) (names []string) {
-	for _, e := range elements {
-		if e.Kind() != tree.Object {
-			return nil
-		}
+	if slices.ContainsFunc(elements, func(e tree.Value) bool { return e.Kind() != tree.Object }) {
+		return nil
 	}
 	for m := elements[0].First(); m.Exists(); m = m.Next() {
 		if !m.Kind().IsContainer() {

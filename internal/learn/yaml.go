@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,15 +43,10 @@ func (s *Suggestions) WriteYAML(out io.Writer) {
 
 // suggests reports whether there is a path about which a rule should say something.
 func (ix *IndexSuggestions) suggests() bool {
-	for i := range ix.Paths {
-		if ix.Paths[i].isNew() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ix.Paths, PathSuggestion.isNew)
 }
 
-func (p *PathSuggestion) isNew() bool { return p.Strategy != "" && p.Configured == "" }
+func (p PathSuggestion) isNew() bool { return p.Strategy != "" && p.Configured == "" }
 
 // line is the line of a rule's merge.paths.
 func (p *PathSuggestion) line() string {

@@ -262,20 +262,10 @@ func same(a, b image) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b
 // mayAppear reports whether a late write of the holder may still create the document. A rollback can't prevent that by a guard, because the
 // document isn't there.
 func (d *document) mayAppear() bool {
-	for _, w := range d.writes {
-		if w.Before == nil && w.After != nil && !w.acked {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.writes, func(w *written) bool { return w.Before == nil && w.After != nil && !w.acked })
 }
 
 // isLateCreate reports whether an image is what a late write of the holder creates.
 func (d *document) isLateCreate(img image) bool {
-	for _, w := range d.writes {
-		if w.Before == nil && !w.acked && same(img, w.After) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.writes, func(w *written) bool { return w.Before == nil && !w.acked && same(img, w.After) })
 }
