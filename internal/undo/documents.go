@@ -24,8 +24,7 @@ type target struct {
 	cur    doc.Revision
 	plan   *planned // the last plan; nil: there is none yet
 	unsure bool     // the planned write may have been applied
-	img    image    // what the document is to become
-	why    string   // what that leaves: see planned.Why
+	img    image    // what the document is to become, by the plan
 }
 
 // indices returns the UUIDs of the documents' indices, by tenant and name. An empty one isn't known. Call it after the documents were read:

@@ -131,7 +131,7 @@ func (u *undoing) undoAll(ctx context.Context) error {
 		batch := u.docs[from:min(from+batchDocs, len(u.docs))]
 		nth := from/batchDocs + 1
 		if nth < begin { // an earlier rollback has done it; late creates of its documents are still looked for
-			u.watch(batch)
+			u.watch(batch...)
 			continue
 		}
 		if nth > begin {
@@ -273,42 +273,37 @@ func (u *undoing) plan(ctx context.Context, todo []*target) (open []*target, err
 func (u *undoing) planOne(ctx context.Context, t *target, f *es.Fetched, uuid string) (writes bool, err error) {
 	t.cur = f.Revision
 	made := t.document.in(uuid)
+	missing, noIndex, created := errors.Is(f.Err, doc.ErrMissing), errors.Is(f.Err, es.ErrNoIndex), t.writes[0].Before == nil
 	switch {
-	case len(made.writes) == 0 && t.writes[0].Before == nil && errors.Is(f.Err, doc.ErrMissing):
+	case len(made.writes) == 0 && created && missing:
 		return false, nil // the document that the holder had created is gone
 	case len(made.writes) == 0:
-		t.why = whyAnew
-		return false, u.leave(ctx, t)
-	case f.Err == nil, errors.Is(f.Err, doc.ErrMissing):
-	case errors.Is(f.Err, es.ErrNoIndex) && t.writes[0].Before == nil:
-		u.watch([]*document{t.document})
+		return false, u.leave(ctx, t, whyAnew)
+	case noIndex && created:
+		u.watch(t.document)
 		return false, nil
-	case errors.Is(f.Err, es.ErrNoIndex):
-		t.why = whyGone
-		return false, u.leave(ctx, t)
+	case noIndex:
+		return false, u.leave(ctx, t, whyGone)
 	case errors.Is(f.Err, es.ErrNoSource):
-		t.why = whyNoSource
-		return false, u.leave(ctx, t)
-	default:
+		return false, u.leave(ctx, t, whyNoSource)
+	case f.Err != nil && !missing:
 		return false, u.s.failed(t.Index, f.Err)
-	}
-	if t.carriedOut() {
-		t.why = t.plan.Why
-		return false, u.done(ctx, t)
+	case t.carriedOut():
+		return false, u.done(ctx, t, t.plan.Why)
 	}
 	known := notesAlone
 	if t.plan != nil && (t.plan.Again || t.unsure && t.cur.Numbers != t.plan.Guard) {
 		known = maybeRestored
 	}
-	t.img, t.why = made.restored(t.cur, u.s.o.Merger, known)
+	img, why := made.restored(t.cur, u.s.o.Merger, known)
 	if !t.document.goesBackBy(made) {
-		t.why = cmp.Or(t.why, whyAnew)
+		why = cmp.Or(why, whyAnew)
 	}
-	if t.img == nil && !t.cur.Known() {
-		u.watch([]*document{t.document})
-		return false, u.done(ctx, t)
+	if img == nil && !t.cur.Known() {
+		u.watch(t.document)
+		return false, u.done(ctx, t, why)
 	}
-	t.plan = &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(t.img), Again: known == maybeRestored, Why: t.why}
+	t.img, t.plan = img, &planned{Doc: t.nth, Guard: t.cur.Numbers, Hash: hash(img), Again: known == maybeRestored, Why: why}
 	return true, nil
 }
 
@@ -319,20 +314,20 @@ func (t *target) carriedOut() bool {
 		(t.unsure || t.cur.PrimaryTerm != t.plan.Guard.PrimaryTerm)
 }
 
-// done notes in the plan that the document needs no further write, and makes its dead letter if the plan leaves something.
-func (u *undoing) done(ctx context.Context, t *target) error {
+// done notes in the plan that the document needs no further write. It makes a dead letter if something is left: why says what.
+func (u *undoing) done(ctx context.Context, t *target, why string) error {
 	if t.plan != nil {
 		t.plan.Done = true
 	}
-	if t.why != "" {
-		return u.leave(ctx, t)
+	if why != "" {
+		return u.leave(ctx, t, why)
 	}
 	u.s.o.Events.Undid.Call("restored", 1)
 	return nil
 }
 
 // watch has await look for those of the documents that a late write may still create.
-func (u *undoing) watch(docs []*document) {
+func (u *undoing) watch(docs ...*document) {
 	for _, d := range docs {
 		if d.mayAppear() {
 			u.appear = append(u.appear, d)
@@ -341,7 +336,7 @@ func (u *undoing) watch(docs []*document) {
 }
 
 // leave makes a dead letter of what can't be undone.
-func (u *undoing) leave(ctx context.Context, t *target) error {
+func (u *undoing) leave(ctx context.Context, t *target, why string) error {
 	first, last := t.writes[0], t.writes[len(t.writes)-1]
 	if !slices.Contains(u.h.Left, t.nth) {
 		u.h.Left = append(u.h.Left, t.nth)
@@ -352,7 +347,7 @@ func (u *undoing) leave(ctx context.Context, t *target) error {
 	}
 	return u.s.o.Left(ctx, &Left{Name: fmt.Sprintf("%d %d %s", u.h.Token, t.nth, u.h.Lock), Began: time.UnixMilli(u.h.Began),
 		Lock: u.h.Lock, Owner: u.h.Owner, Index: t.Index, ID: t.ID, Routing: t.Routing, Tenant: last.Tenant, Rule: last.Rule,
-		Why: t.why, Current: t.cur, After: last.After, Before: first.Before})
+		Why: why, Current: t.cur, After: last.After, Before: first.Before})
 }
 
 // write carries out the plan. again are the documents that other clients have written meanwhile.
@@ -370,20 +365,19 @@ func (u *undoing) write(ctx context.Context, open []*target) (again []*target, e
 	for i, t := range open {
 		switch r := &results[i]; {
 		case r.status == http.StatusOK, r.status == http.StatusCreated:
-			if err := u.done(ctx, t); err != nil {
+			if err := u.done(ctx, t, t.plan.Why); err != nil {
 				return nil, err
 			}
 		case r.status == 0: // the answer is lost: the write may have been applied
-			t.unsure, t.why = true, ""
+			t.unsure = true
 			again = append(again, t)
 		case r.status == http.StatusConflict, r.status == http.StatusNotFound && t.img == nil:
-			t.why = ""
 			again = append(again, t)
 		case r.status == http.StatusTooManyRequests, r.status >= 500:
 			return nil, u.s.own.FailureAt(t.Index, es.Answer{Status: r.status, Body: r.body})
 		default:
-			t.why = "the engine refuses the write that undoes it: " + es.Why(es.Answer{Status: r.status, Body: r.body})
-			if err := u.leave(ctx, t); err != nil {
+			why := "the engine refuses the write that undoes it: " + es.Why(es.Answer{Status: r.status, Body: r.body})
+			if err := u.leave(ctx, t, why); err != nil {
 				return nil, err
 			}
 		}
@@ -405,8 +399,8 @@ func (u *undoing) await(ctx context.Context) error {
 		if err := u.record(ctx, "await"); err != nil {
 			return err
 		}
-		for from := 0; from < len(appear); from += batchDocs {
-			if err := u.lookAgain(ctx, appear[from:min(from+batchDocs, len(appear))]); err != nil {
+		for some := range slices.Chunk(appear, batchDocs) {
+			if err := u.lookAgain(ctx, some); err != nil {
 				return err
 			}
 		}
@@ -416,10 +410,8 @@ func (u *undoing) await(ctx context.Context) error {
 
 // lookAgain reads documents, and deletes those that a late write of the holder has created.
 func (u *undoing) lookAgain(ctx context.Context, docs []*document) error {
-	var all, late []*target
-	for _, d := range docs {
-		all = append(all, &target{document: d})
-	}
+	var late []*target
+	all := each(docs, func(d *document) *target { return &target{document: d} })
 	found, err := u.fetch(ctx, all)
 	if err != nil {
 		return err
