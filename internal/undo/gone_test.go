@@ -154,3 +154,18 @@ func TestAPageInThePlaceOfAJournalIsNoEnd(t *testing.T) {
 		l.want(name, states, []string{"1 1 update undone"})
 	}
 }
+
+// TestASuccessWithoutAResultIsNoRecord: something between optimist and the engine has made the answer up.
+func TestASuccessWithoutAResultIsNoRecord(t *testing.T) {
+	e := enginetest.New()
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x"})
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if strings.Contains(string(r.Body), "head-7") && strings.Contains(string(r.Target), "_bulk") {
+			return enginetest.Response(200, `{"errors":false,"items":[{"create":{"_id":"head-7","status":201}}]}`), nil
+		}
+		return nil, nil
+	}
+	if err := s.Open(t.Context(), []undo.Lock{{Doc: "global:x", Name: "/_lock/global/x", Token: 7}}); !errors.Is(err, undo.ErrStore) {
+		t.Errorf("%v: the engine has no head", err)
+	}
+}

@@ -195,7 +195,7 @@ func registerID(lock string) string {
 type record struct {
 	id  string
 	is  any         // nil: the record is to be deleted
-	in  doc.Numbers // the revision in whose place it is written; zero: it is a new record. Afterwards it is the revision that was written
+	in  doc.Numbers // the revision in whose place it is written; zero: it is a new record. Once put is true, the one that was written
 	put bool        // the engine has written, or deleted it. After a lost answer it is false, too
 }
 
@@ -248,11 +248,17 @@ func (s *Store) putAll(ctx context.Context, records []*record) error {
 	return nil
 }
 
-// wasPut notes what the engine did with a record. It is no error if the engine has another revision of the record.
+// wasPut notes what the engine did with a record. It is no error if the engine has another revision of the record. Nor is a success without
+// a result, which isn't the engine's acknowledgement: it counts as a lost answer.
 func (s *Store) wasPut(r *record, did gjson.Result) error {
-	switch status := int(did.Get("status").Int()); {
-	case status == http.StatusOK, status == http.StatusCreated, status == http.StatusNotFound && r.is == nil:
-		r.put, r.in = true, es.ParseItem([]byte(did.Raw)).Numbers
+	it := es.ParseItem([]byte(did.Raw))
+	switch status := it.Status; {
+	case status == http.StatusOK, status == http.StatusCreated:
+		if r.put = len(it.Result) > 0; r.put {
+			r.in = it.Numbers
+		}
+	case status == http.StatusNotFound && r.is == nil:
+		r.put = true
 	case status == http.StatusNotFound:
 		s.own.Forget()
 		fallthrough

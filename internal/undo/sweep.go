@@ -182,15 +182,18 @@ func (s *Store) cleanMembers(ctx context.Context, h *head) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
+	var members []string
 	if err := s.eachReadable(ctx, each(all, func(l Lock) int64 { return l.Token }), func(token int64, m *head) {
 		if m.Kind == kindMember && m.Journal == h.Token {
-			ids = append(ids, headID(token))
+			members = append(members, headID(token))
 		}
 	}); err != nil {
 		return err
 	}
-	return s.deleteAll(ctx, append(ids, h.lists()...))
+	if err := s.deleteAll(ctx, members); err != nil {
+		return err // the lists still name the members
+	}
+	return s.deleteAll(ctx, h.lists())
 }
 
 // deleteAll deletes records. It returns an error if the engine has refused to delete one of them: that one is still there.

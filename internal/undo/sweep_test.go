@@ -94,6 +94,81 @@ func TestAllOldJournalsAreCleanedAtOnce(t *testing.T) {
 	}
 }
 
+// TestAMemberThatTheEngineDoesntDeleteIsCleanedLater: only the list of the leases names the members, so it must outlive them.
+func TestAMemberThatTheEngineDoesntDeleteIsCleanedLater(t *testing.T) {
+	e, now := enginetest.New(), time.Unix(1e9, 0)
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return now }})
+	if err := s.Open(t.Context(), []undo.Lock{{Doc: "global:0", Name: "a", Token: 1}, {Doc: "global:1", Name: "b", Token: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	clean := func() error {
+		e.Ask(t, "POST", "/undo/_refresh", "")
+		now = now.Add(25 * time.Hour)
+		_, err := s.Clean(t.Context())
+		return err
+	}
+	if err := clean(); err != nil { // the pages
+		t.Fatal(err)
+	}
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		const member = `{"delete":{"_id":"head-2"}}`
+		if !bytes.Contains(r.Body, []byte(member)) {
+			return nil, nil
+		}
+		rest := bytes.Replace(r.Body, []byte(member+"\n"), nil, 1)
+		if len(rest) > 0 {
+			e.Ask(t, "POST", "/undo/_bulk", string(rest))
+		}
+		return enginetest.Response(http.StatusOK, `{"errors":true,"items":[{"delete":{"status":429,"error":{"type":"es_rejected_execution_exception"}}}]}`), nil
+	}
+	if err := clean(); err == nil {
+		t.Error("the member is there, and Clean has no error")
+	}
+	e.Before = nil
+	if err := clean(); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{"head-1", "head-2", "leases-1-1"} {
+		if status, _ := e.Ask(t, "GET", "/undo/_doc/"+id, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d", id, status)
+		}
+	}
+}
+
+// TestMoreRecordsThanOneRequestHoldsAreCleaned: pages, and leases of one journal.
+func TestMoreRecordsThanOneRequestHoldsAreCleaned(t *testing.T) {
+	e, now := enginetest.New(), time.Unix(1e9, 0)
+	s := undo.New(undo.Options{Upstream: e, Index: "undo", Authorization: "Basic x", Now: func() time.Time { return now }})
+	const many = 1100
+	var leases []undo.Lock
+	for i := range many {
+		leases = append(leases, undo.Lock{Doc: fmt.Sprint("global:", i), Name: fmt.Sprint("/_lock/global/", i), Token: int64(i + 1)})
+	}
+	if err := s.Open(t.Context(), leases); err != nil {
+		t.Fatal(err)
+	}
+	for n := range many {
+		e.Put(t, fmt.Sprintf("/undo/_doc/page-1-%d", n+1), `{"kind":"page"}`)
+	}
+	if _, err := s.Commit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		e.Ask(t, "POST", "/undo/_refresh", "")
+		now = now.Add(25 * time.Hour)
+		if n, err := s.Clean(t.Context()); n != 1 || err != nil {
+			t.Errorf("cleaned %d, %v", n, err)
+		}
+	}
+	e.Ask(t, "POST", "/undo/_refresh", "")
+	if _, left := e.Ask(t, "GET", "/undo/_search", ""); gjson.Get(left, "hits.hits.#").Int() != 0 {
+		t.Errorf("left: %.300s", left)
+	}
+}
+
 // TestAPageThatTheEngineDoesntDeleteIsCleanedLater: the bulk's answer is a 200, although the engine was too busy for its item. The head must
 // not say that the pages are gone, else the page's documents would stay for ever.
 func TestAPageThatTheEngineDoesntDeleteIsCleanedLater(t *testing.T) {
