@@ -1,12 +1,14 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"optimist/internal/bulk"
 	"optimist/internal/enginetest"
 )
 
@@ -48,6 +50,64 @@ func TestTokensStayAtOptimist(t *testing.T) {
 	defer mu.Unlock()
 	if len(seen) == 0 || strings.Contains(strings.Join(seen, "\n"), "lock_token") {
 		t.Errorf("the engine got:\n%s", strings.Join(seen, "\n"))
+	}
+}
+
+// TestTokensOfBulksStayAtOptimist: the engines refuse a whole bulk for an action that names tokens, whatever optimist does with its items.
+func TestTokensOfBulksStayAtOptimist(t *testing.T) {
+	const rules = "rules: [{name: shop, match: {index: [shop]}}, {name: seen, mode: observe, match: {index: [seen]}}, " +
+		"{name: left, bulk: pass, match: {index: [left]}}, {name: idle, mode: off, match: {index: [idle]}}]"
+	item := func(action string) string { return lines(action, `{"lock_token":7}`) }
+	shop, seen := item(`{"index":{"_index":"shop","_id":"1"}}`), item(`{"index":{"lock_token":7,"_index":"seen","_id":"1"}}`)
+	large := lines(`{"index":{ "_index":"seen", "lock_token":"7, 8" , "_id":"2"}}`, `{"a":"`+strings.Repeat("a", 2<<20)+`"}`)
+	var windows strings.Builder // more than is held at once
+	for n := range 1200 {
+		fmt.Fprintf(&windows, `{"index":{"_index":"seen","_id":"%d","lock_token":7}}`+"\n"+`{"a":"%s"}`+"\n", n, strings.Repeat("a", 1<<10))
+	}
+	for name, c := range map[string]struct{ rules, target, body string }{
+		"beside a guarded item":  {rules, "/_bulk", shop + seen},
+		"under a token, guarded": {rules, "/_bulk", item(`{"index":{"_index":"shop","_id":"1","lock_token":7}}`) + seen},
+		"observed":               {rules, "/_bulk", seen},
+		"observed, by its path":  {rules, "/seen/_bulk", item(`{"create":{"lock_token":"7"}}`)},
+		"retried by the engine":  {rules, "/_bulk", shop + lines(`{"update":{"_index":"seen","_id":"1","lock_token":7}}`, `{"doc":{},"doc_as_upsert":true}`)},
+		"as its rule says":       {rules, "/_bulk", item(`{"index":{"_index":"left","_id":"1","lock_token":7}}`)},
+		"a rule is off":          {rules, "/_bulk", shop + item(`{"index":{"_index":"idle","_id":"1","lock_token":7}}`)},
+		"no rule":                {rules, "/_bulk", item(`{"index":{"_index":"other","_id":"1","lock_token":7}}`)},
+		"no rule, by its path":   {rules, "/other/_bulk", item(`{"index":{"lock_token":7}}`)},
+		"no rules":               {"rules: []", "/_bulk", shop + seen},
+		"all is observed":        {"mode: observe\n" + rules, "/_bulk", shop + seen},
+		"all is off":             {"mode: off\n" + rules, "/_bulk", shop + seen},
+		"escapes":                {rules, "/_bulk", shop + item(`{"index":{"_index":"seen","_id":"1","lock\u005ftoken":"\u0037"}}`)},
+		"in windows":             {rules, "/_bulk", shop + windows.String()},
+		"an item of its own":     {rules, "/_bulk", shop + large},
+		"deleted":                {rules, "/_bulk", seen + lines(`{"delete":{"_index":"seen","_id":"1","lock_token":7}}`) + shop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var actions []string
+			engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.Contains(r.URL.Path, "_bulk") {
+					for a := range bulk.Actions(body, bulk.Defaults{}) {
+						actions = append(actions, string(a.Line))
+					}
+				}
+				return false
+			})
+			w := newWorldOn(t, c.rules, Identity{Infer: true}, engine)
+			a := w.ask(w.proxied, "POST", c.target, c.body)
+			if a.Status != 200 || strings.Contains(a.Body, `"errors":true`) {
+				t.Errorf("%d %.500s", a.Status, a.Body)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if sent := strings.Join(actions, "\n"); sent == "" || strings.Contains(sent, "token") {
+				t.Errorf("the engine got:\n%.500s", sent)
+			}
+		})
 	}
 }
 

@@ -163,6 +163,7 @@ func (it *Item) readMember(name string, v gjson.Result) bool {
 		return text != "" || name != "pipeline"
 	case "lock_token":
 		it.Token = text
+		return text != "" // as in a query, no text is no token
 	default:
 		return false
 	}

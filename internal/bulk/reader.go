@@ -133,24 +133,29 @@ func firstValue(text []byte) []byte {
 // Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
-// Actions goes through the items of a bulk that Next may be unable to read, each with its second line. An engine may still carry out such a
-// bulk: engines read no further than they need, and some accept whatever follows. An action that no engine knows has no Verb, and is the
-// last one.
-func Actions(text []byte, d Defaults) iter.Seq2[Name, []byte] {
-	return func(yield func(Name, []byte) bool) {
+// Action is an item that Next may be unable to read.
+type Action struct {
+	Name
+	Line   []byte // the action's
+	Source []byte // the second line; nil for a delete
+}
+
+// Actions goes through the items of a bulk that Next may be unable to read. An engine may still carry out such a bulk: engines read no
+// further than they need, and some accept whatever follows. An action that no engine knows has no Verb, and is the last one.
+func Actions(text []byte, d Defaults) iter.Seq[Action] {
+	return func(yield func(Action) bool) {
 		for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
-			var line, source []byte
-			line, text, _ = cutLine(text)
-			n := Name{Index: d.Index, Routing: d.Routing}
-			gjson.ParseBytes(line).ForEach(func(verb, meta gjson.Result) bool {
-				n.Verb, _, _ = verbOf([]byte(verb.String()))
-				meta.ForEach(n.read)
+			a := Action{Name: Name{Index: d.Index, Routing: d.Routing}}
+			a.Line, text, _ = cutLine(text)
+			gjson.ParseBytes(a.Line).ForEach(func(verb, meta gjson.Result) bool {
+				a.Verb, _, _ = verbOf([]byte(verb.String()))
+				meta.ForEach(a.read)
 				return false
 			})
-			if n.Verb != "" && n.Verb != "delete" {
-				source, text, _ = cutLine(text)
+			if a.Verb != "" && a.Verb != "delete" {
+				a.Source, text, _ = cutLine(text)
 			}
-			if !yield(n, source) || n.Verb == "" {
+			if !yield(a) || a.Verb == "" {
 				return
 			}
 		}
@@ -159,11 +164,11 @@ func Actions(text []byte, d Defaults) iter.Seq2[Name, []byte] {
 
 // Names returns the names of the items, in their order: see Actions. all is false if not all are known, and if there are no items.
 func Names(text []byte, d Defaults) (of []Name, all bool) {
-	for n := range Actions(text, d) {
-		if n.Verb == "" {
+	for a := range Actions(text, d) {
+		if a.Verb == "" {
 			return of, false
 		}
-		of = append(of, n)
+		of = append(of, a.Name)
 	}
 	return of, len(of) > 0
 }

@@ -15,7 +15,6 @@ import (
 	"optimist/internal/catalog"
 	"optimist/internal/doc"
 	"optimist/internal/es"
-	"optimist/internal/fencing"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 	"optimist/internal/session"
@@ -164,11 +163,10 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	return true, left
 }
 
-// tokensIn are the tokens that the items of a bulk name. The items of most bulks name none: that costs a look for a word, which JSON may
-// spell with escapes.
+// tokensIn are the tokens that the items of a bulk name.
 func tokensIn(body []byte, d bulk.Defaults) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !bytes.Contains(body, []byte(fencing.Member)) && !bytes.Contains(body, []byte(`\u00`)) {
+		if !mayNameTokens(body) {
 			return
 		}
 		reader := bulk.NewReader(body, d)
@@ -189,7 +187,7 @@ const (
 
 // passBulk is pass for a bulk that a rule takes. of are its items, as far as they are known.
 func (i *Interceptor) passBulk(r *request, fields []wire.Field, of []bulk.Name) bool {
-	s, err := i.withoutStamps(r)
+	s, err := i.withoutOurs(r)
 	if err != nil {
 		r.Fail(err)
 		return true

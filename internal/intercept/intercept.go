@@ -37,7 +37,7 @@ func (i *Interceptor) dispatch(r *request) bool {
 		i.changeIndices(r)
 		return true
 	case i.Rules.Mode() == rule.Off:
-		return false
+		return op.Kind == api.Bulk && i.pass(r, nil)
 	case op.Kind.Write():
 		begun := time.Now()
 		taken := i.write(r)

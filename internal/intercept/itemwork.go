@@ -46,8 +46,8 @@ func (b *items) prepare(it *item) {
 	if it.course == retrying {
 		it.Text = it.Retrying(it.rule.RetryOnConflict)
 	}
-	if b.stamps {
-		it.Text = b.i.bulkWithoutStamps(b.r, it.Text)
+	if b.stamps || it.Token != "" {
+		it.Text = b.i.bulkWithoutOurs(b.r, it.Text)
 	}
 }
 

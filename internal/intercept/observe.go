@@ -32,7 +32,7 @@ type observed struct {
 // observe forwards a write as it is and counts its effect: if the write's version doesn't follow the version that its client had read, it
 // overwrote a change that the client hadn't seen.
 func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
-	s, err := i.withoutStamps(r)
+	s, err := i.withoutOurs(r)
 	if err != nil {
 		r.Fail(err)
 		return true

@@ -13,10 +13,10 @@ import (
 	"optimist/proxy"
 )
 
-// pass forwards a write that isn't guarded, without the stamps that are in it, and adds fields to its answer. It reports false
+// pass forwards a write that isn't guarded, without what is in it for optimist, and adds fields to its answer. It reports false
 // where there is nothing to be done about it.
 func (i *Interceptor) pass(r *request, fields []wire.Field) bool {
-	s, err := i.withoutStamps(r)
+	s, err := i.withoutOurs(r)
 	if err != nil {
 		r.Fail(err)
 		return true
@@ -24,7 +24,7 @@ func (i *Interceptor) pass(r *request, fields []wire.Field) bool {
 	return i.forward(r, &s, fields, nil)
 }
 
-// forward is pass for a write whose stamps were looked for. The answer goes through the capture, if there is one.
+// forward is pass for a write in which withoutOurs has looked. The answer goes through the capture, if there is one.
 func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) bool {
 	if r.claim != nil && !s.changed { // its answer is recorded, whole
 		body, plain, err := r.Plain(i.MaxBody)

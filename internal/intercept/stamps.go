@@ -55,18 +55,19 @@ func (i *Interceptor) takeStamp(ctx context.Context, r *request, w *write.Reques
 	return nil
 }
 
-// substitute is a write that isn't guarded, without the stamps that are in it. Clients must not store stamps that they got while
-// documents were stamped.
+// substitute is a write that isn't guarded, without what is in it for optimist.
 type substitute struct {
-	changed bool // there were some; body and fields are what to send instead
+	changed bool // there was something; body and fields are what to send instead
 	body    []byte
 	fields  []wire.Field
 }
 
-func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
+// withoutOurs takes out of a write that isn't guarded what is in it for optimist: the tokens in the actions of a bulk, and stamps. Clients
+// must not store stamps that they got while documents were stamped.
+func (i *Interceptor) withoutOurs(r *request) (s substitute, err error) {
 	op := r.Op()
-	isBulk := op.Kind == api.Bulk
-	if !i.Rules.Rules().Stamps() || !isBulk && !op.Kind.Write() && op.Kind != api.IndexAuto {
+	isBulk, stamps := op.Kind == api.Bulk, i.Rules.Rules().Stamps()
+	if !isBulk && (!stamps || !op.Kind.Write() && op.Kind != api.IndexAuto) {
 		return s, nil
 	}
 	var f stampField
@@ -81,23 +82,35 @@ func (i *Interceptor) withoutStamps(r *request) (s substitute, err error) {
 		return s, nil
 	}
 	body, fields, err := r.Plain(i.MaxBody)
-	if err == nil {
-		err = budget.Of(r.Context()).Take(int64(len(body))) // for the one without the stamps
+	has := stamps || err == nil && mayNameTokens(body)
+	if err == nil && has {
+		err = budget.Of(r.Context()).Take(int64(len(body))) // for the one without them
 	}
 	switch {
-	case errors.Is(err, budget.ErrOverloaded):
+	case has && errors.Is(err, budget.ErrOverloaded):
 		return s, err
-	case err != nil:
+	case !has, err != nil:
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
 	}
 	s.fields = fields
 	if isBulk {
-		s.body = i.bulkWithoutStamps(r, body)
+		s.body = i.bulkWithoutOurs(r, body)
 	} else {
 		s.body, _, err = f.takeOut(op.Kind, body, fields)
 	}
 	s.changed = len(s.body) != len(body)
 	return s, err
+}
+
+// bulkWithoutOurs is withoutOurs for a bulk, or an item of one.
+func (i *Interceptor) bulkWithoutOurs(r *request, body []byte) []byte {
+	if mayNameTokens(body) {
+		body = withoutTokens(body)
+	}
+	if i.Rules.Rules().Stamps() {
+		body = i.bulkWithoutStamps(r, body)
+	}
+	return body
 }
 
 // takeOut takes the stamp out of the body of a write of one document.
@@ -179,28 +192,28 @@ func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 	fields := map[string]*stampField{}
 	var out []byte
 	from := 0
-	for n, document := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
-		if document == nil {
+	for a := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
+		if a.Source == nil {
 			continue
 		}
-		f, known := fields[n.Index]
+		f, known := fields[a.Index]
 		if !known {
-			if st := i.watcher.Stamper(&r.Request, n.Index, rule.Observe); st != nil {
+			if st := i.watcher.Stamper(&r.Request, a.Index, rule.Observe); st != nil {
 				f = &stampField{name: st.Stamp}
 			}
-			fields[n.Index] = f
+			fields[a.Index] = f
 		}
 		if f == nil {
 			continue
 		}
 		kind := api.Index
-		if n.Verb == "update" {
+		if a.Verb == "update" {
 			kind = api.Update
 		}
-		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
-			at := cap(body) - cap(document) // where the document stands, which is cut out of the body
+		if rest, _, _ := f.takeOut(kind, a.Source, nil); len(rest) != len(a.Source) {
+			at := cap(body) - cap(a.Source) // where the document stands, which is cut out of the body
 			out = append(append(out, body[from:at]...), rest...)
-			from = at + len(document)
+			from = at + len(a.Source)
 		}
 	}
 	if from == 0 {

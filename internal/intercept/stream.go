@@ -341,6 +341,9 @@ func (s *stream) large() error {
 		}
 	}
 	rest := &line{from: s.plain, text: s.text}
+	if it.Token != "" {
+		rest.text = withoutTokens(s.text)
+	}
 	if x.err != nil {
 		x.account.Kind = outcome.Refused
 	} else {

@@ -1,10 +1,15 @@
 package intercept
 
 import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
 	"optimist/internal/api"
 	"optimist/internal/budget"
 	"optimist/internal/bulk"
 	"optimist/internal/fencing"
+	"optimist/internal/jsontext"
 	"optimist/internal/uri"
 )
 
@@ -62,4 +67,58 @@ func (r *request) tokensOf(room *budget.Account, it *bulk.Item) (fencing.Tokens,
 		return nil, illegal(err.Error())
 	}
 	return tokens, room.Take(tokens.Bytes())
+}
+
+// mayNameTokens reports whether the actions of a bulk may name tokens. Those of most bulks name none: that costs a look for a word, which
+// JSON may spell with escapes.
+func mayNameTokens(body []byte) bool {
+	return bytes.Contains(body, []byte(fencing.Member)) || bytes.Contains(body, []byte(`\u00`))
+}
+
+// withoutTokens is a bulk, or an item of one, without the tokens that its actions name: the engines refuse a whole bulk for that member.
+// What can't be tokens stays, so that the engine says so.
+func withoutTokens(body []byte) []byte {
+	var out []byte
+	done := 0
+	for a := range bulk.Actions(body, bulk.Defaults{}) {
+		if from, to := tokensAt(a.Line); from < to {
+			at := cap(body) - cap(a.Line) // where the line stands, which is cut out of the body
+			out = append(out, body[done:at+from]...)
+			done = at + to
+		}
+	}
+	if done == 0 {
+		return body
+	}
+	return append(out, body[done:]...)
+}
+
+// tokensAt is where an action names tokens, with one of the commas around. From is to if it names none.
+func tokensAt(line []byte) (from, to int) {
+	action := jsontext.Scan(line)
+	if !action.Next() {
+		return 0, 0
+	}
+	members := jsontext.Scan(action.Text())
+	for before := -1; members.Next(); before = members.Comma {
+		if !members.Named(fencing.Member) {
+			continue
+		}
+		v := gjson.ParseBytes(members.Text())
+		text := v.Raw
+		if v.Type == gjson.String {
+			text = v.Str
+		}
+		from, to = members.Key, members.End
+		switch _, err := fencing.Tokens(nil).With([]byte(text)); {
+		case err != nil:
+			return 0, 0
+		case members.Comma >= 0:
+			to = members.Comma + 1
+		case before >= 0:
+			from = before
+		}
+		return action.Value + from, action.Value + to
+	}
+	return 0, 0
 }
