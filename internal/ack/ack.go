@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v4"
@@ -49,7 +51,7 @@ func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 	a.Created = res.Status == http.StatusCreated
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
 	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
-	if a.Missed = it.Version < 0 || it.IsElsewhere(ref.Index, ref.ID); a.Missed && it.Version >= 0 {
+	if a.Missed = a.Dropped() || it.IsElsewhere(ref.Index, ref.ID); a.Missed && !a.Dropped() {
 		a.Index = string(it.Index)
 	}
 	return a
@@ -81,9 +83,23 @@ func Shown(res *upstream.Response) []byte {
 	return []byte(source.Raw)
 }
 
+// Dropped reports whether an ingest pipeline has dropped the write.
+func (a *Ack) Dropped() bool { return a.Version < 0 }
+
 // IsDropped reports whether an ingest pipeline has dropped the write: the engine says that it had nothing to change, in a version that no
 // document has.
-func IsDropped(res *upstream.Response) bool { return Read(res, doc.Ref{}).Version < 0 }
+func IsDropped(res *upstream.Response) bool {
+	a := Read(res, doc.Ref{})
+	return a.Dropped()
+}
+
+// IsOf reports whether a conflict may be about the document with this id: the engine's reason begins with the document's id.
+func (f *Refusal) IsOf(id string) bool {
+	if f.Type != "version_conflict_engine_exception" || f.Reason == "" || id == "" {
+		return true // it names no document, or the engine has made the id
+	}
+	return strings.HasPrefix(f.Reason, "["+id+"]") || !utf8.ValidString(id)
+}
 
 // SaysMissing reports whether a 404 says that there is no such document: it may be the index that isn't there, or no alias.
 func SaysMissing(res *upstream.Response) bool {

@@ -156,3 +156,27 @@ func TestARefusalIsReadWhateverItsFormAndCoding(t *testing.T) {
 		t.Error("a compressed refusal isn't read")
 	}
 }
+
+// TestAConflictNamesItsDocument: the reasons are those of the engines. In a time series, the dimensions and the time follow the id.
+func TestAConflictNamesItsDocument(t *testing.T) {
+	const conflict = "version_conflict_engine_exception"
+	for _, c := range []struct {
+		kind, reason, id string
+		want             bool
+	}{
+		{conflict, "[1]: version conflict, required seqNo [2], primary term [1]. but no document was found", "1", true},
+		{conflict, "[1]: version conflict, document already exists (current version [2])", "2", false},
+		{conflict, "[12]: version conflict, document already exists (current version [1])", "1", false},
+		{conflict, "[a]: b]: version conflict, document already exists (current version [1])", "a]: b", true},
+		{conflict, "[XZ][{k8s.pod.uid=9}@2026-11-30T00:00:00.000Z]: version conflict, document already exists (current version [1])", "XZ", true},
+		{conflict, "[\ufffd]: version conflict, document already exists (current version [1])", "\xff", true},
+		{conflict, "[XZ]: version conflict, document already exists (current version [1])", "", true},
+		{conflict, "", "1", true},
+		{"another_exception", "[2]: version conflict", "1", true},
+		{"", "", "1", true},
+	} {
+		if got := (&Refusal{Type: c.kind, Reason: c.reason}).IsOf(c.id); got != c.want {
+			t.Errorf("%s: %s, of %q: %v", c.kind, c.reason, c.id, got)
+		}
+	}
+}

@@ -104,6 +104,22 @@ func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
 	return true
 }
 
+// MayGoElsewhere reports whether the engine may store what the write sends in another document than the one that the write names: an ingest
+// pipeline may take it there, or the failure store of a data stream. Of an index that the client may not ask about this isn't known. Nor is
+// it known of one that isn't there although the engine has answered: its template may have a pipeline.
+func (f *Finder) MayGoElsewhere(ctx context.Context, w *Search) bool {
+	if w.Pipeline || mayGoElsewhere(&w.Index) {
+		return true
+	}
+	f.Catalog.Void(w.Credentials(), w.Name) // the pipeline may be a new one
+	ix, err := f.Catalog.Resolve(ctx, w.Asker(), w.Name, 0)
+	return err == nil && (mayGoElsewhere(&ix) || !ix.Exists())
+}
+
+func mayGoElsewhere(ix *catalog.Index) bool {
+	return ix.Pipeline || ix.DataStream != "" || ix.Unknown != ""
+}
+
 // takeFormer is for a write whose client has last seen the document in an index for which the name stood before, and not in the one for
 // which it stands now. The change of a named session counts from that. The base is no guard: its numbers are of another index. Nor is it
 // the base of a second write: whether this one is applied may stay unknown. Of an inferred session it isn't known which client has seen

@@ -35,6 +35,10 @@ var (
 	// ErrNoSource reports a document whose _source the engine doesn't give whole: it can't be merged.
 	ErrNoSource = errors.New("the document has no _source")
 
+	// ErrAnothers reports an answer that is about another document than the request: something between optimist and the engine mixes up the
+	// answers.
+	ErrAnothers = errors.New("the answer is about another document")
+
 	// ErrElsewhere reports that the document's name stands for another index than the one that the document is of.
 	ErrElsewhere = errors.New("the name stands for another index")
 )
@@ -152,6 +156,8 @@ func (c *Client) Fetch(ctx context.Context, caller Caller, d Document) (doc.Revi
 	}
 	it := ParseItem(a.Body)
 	switch {
+	case it.IsElsewhere("", d.ID):
+		return doc.Revision{}, ErrAnothers
 	case d.isElsewhere(&it):
 		return doc.Revision{}, ErrElsewhere
 	case a.Status == http.StatusNotFound && it.Missing:

@@ -279,6 +279,16 @@ func TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo(t *testing.T) {
 	}
 }
 
+func TestAnMgetThatIsAnsweredWithAnotherDocumentIsNone(t *testing.T) {
+	cl := &Client{Upstream: &enginetest.Engine{Before: func(context.Context, *upstream.Request) (*upstream.Response, error) {
+		return enginetest.Response(200, `{"docs":[{"_index":"a","_id":"2","_version":1,"_seq_no":0,"_primary_term":1,"found":true,"_source":{}}]}`), nil
+	}}}
+	got, err := cl.FetchAll(t.Context(), Caller{}, []Document{{Ref: doc.Ref{Index: "a", ID: "1"}}})
+	if err != nil || !errors.Is(got[0].Err, ErrAnothers) {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 // TestAnAliasOfManyStreams: all their names make no request's first line.
 func TestAnAliasOfManyStreams(t *testing.T) {
 	const streams = 100

@@ -66,6 +66,8 @@ func (c *Client) fetched(d *Document, element []byte) (f Fetched) {
 		f.Err = fmt.Errorf("%w: %s", ErrNoIndex, strconv.Quote(string(it.Index)))
 	case cause != nil:
 		f.Err = &StatusError{Status: http.StatusInternalServerError, Body: append(append([]byte(`{"error":`), cause...), '}')}
+	case it.IsElsewhere("", d.ID):
+		f.Err = ErrAnothers
 	case d.isElsewhere(&it):
 		f.Err = ErrElsewhere
 	case it.Missing:

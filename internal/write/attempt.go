@@ -312,7 +312,13 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	first := a.open[0]
 	conflict := err == nil && first.isConflict(res)
 	if conflict {
-		a.doubt.Conflicted(res.Node, ack.Why(res.Fields, res.Payload).Shard)
+		why := ack.Why(res.Fields, res.Payload)
+		if conflict = a.s.concerns(ctx, first, &why); conflict {
+			a.doubt.Conflicted(res.Node, why.Shard)
+		} else {
+			res.Release()
+			err = errAnothers
+		}
 	}
 	if first.req.Journal != nil {
 		a.tellJournal(ctx, res, err)
@@ -323,8 +329,7 @@ func (a *attempt) handleAnswer(ctx context.Context, res *upstream.Response, err 
 	case conflict:
 		return a.handleConflict(ctx, res)
 	case res.Status == 200 || res.Status == 201:
-		a.handleSuccess(ctx, res)
-		return nil
+		return a.handleSuccess(ctx, res)
 	case res.Status == 404 && first.goesAsPart() && first.Part.Upsert && ack.SaysMissing(res):
 		res.Release()
 		a.conflict = first.conflict(intent.ErrDeleted.Error())

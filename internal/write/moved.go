@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"fmt"
 
 	"optimist/internal/ack"
 	"optimist/internal/es"
@@ -28,12 +29,24 @@ func (s *Service) beginAgain(c *change) error {
 }
 
 // acked reads the acknowledgement of the change's write. It names another index if the name was moved: then the change is of that index
-// from here on.
-func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, item *es.Item) ack.Ack {
+// from here on. If nothing explains why the acknowledgement names another document, it is that of another write, and the outcome of this
+// one is unknown.
+func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, item *es.Item) (ack.Ack, error) {
 	got := ack.Of(res, item, c.Target())
 	if got.Missed && s.bases.Follow(ctx, &c.Search, got.Index) {
 		c.Outcome.Reason = session.ReasonIndex.String()
 		got = ack.Of(res, item, c.Target())
 	}
-	return got
+	if got.Missed && !got.Dropped() && !s.bases.MayGoElsewhere(ctx, &c.Search) {
+		return got, errAnothers
+	}
+	return got, nil
 }
+
+// concerns reports whether the engine's refusal of a write is of the change's.
+func (s *Service) concerns(ctx context.Context, c *change, why *ack.Refusal) bool {
+	return why.IsOf(c.Doc.ID) || s.bases.MayGoElsewhere(ctx, &c.Search)
+}
+
+// errAnothers reports an answer to a write that is about another document.
+var errAnothers = fmt.Errorf("%w: %w", ErrUnknownOutcome, es.ErrAnothers)

@@ -3,7 +3,9 @@ package write
 import (
 	"context"
 	"errors"
+	"net/http"
 
+	"optimist/internal/ack"
 	"optimist/internal/api"
 	"optimist/internal/journal"
 	"optimist/internal/mark"
@@ -30,7 +32,7 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	}
 	c.unmark()
 	create, coded := c.OnlyNew && c.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
-	res, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
+	res, got, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
@@ -41,15 +43,28 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	if c.trailLeft != nil {
 		body, _ = mark.Take(body, c.field())
 	}
-	s.settlePassed(ctx, c, res, body)
+	s.settlePassed(ctx, c, res, &got, body)
 	return nil
 }
 
-// sendDirect sends a request of the change that goes without a lane.
-func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (*upstream.Response, error) {
-	res, err := s.direct.send(ctx, c, r)
+// sendDirect sends a request of the change that goes without a lane. If the answer is a success, sendDirect also reads it.
+func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (res *upstream.Response, got ack.Ack, err error) {
+	res, err = s.direct.send(ctx, c, r)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) {
 		c.attempts++
 	}
-	return res, err
+	switch {
+	case err != nil:
+		return nil, got, err
+	case res.Status < 300:
+		got, err = s.acked(ctx, c, res, nil)
+	case res.Status == http.StatusConflict:
+		if why := ack.Why(res.Fields, res.Payload); !s.concerns(ctx, c, &why) {
+			err = errAnothers
+		}
+	}
+	if err != nil {
+		res.Release()
+	}
+	return res, got, err
 }

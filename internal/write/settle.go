@@ -88,11 +88,10 @@ func (c *change) showInOutcome() {
 }
 
 // settlePassed notes in the session what the answer to a passed write shows. body is the written document.
-func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Response, body []byte) {
+func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Response, got *ack.Ack, body []byte) {
 	if res.Status != 200 && res.Status != 201 {
 		return // the write isn't acknowledged: finish gives the base back
 	}
-	got := s.acked(ctx, c, res, nil)
 	switch {
 	case got.Missed:
 		c.Outcome.Reason = outcome.ReasonPipeline
@@ -111,10 +110,10 @@ func (s *Service) settlePassed(ctx context.Context, c *change, res *upstream.Res
 		c.Base.Delete()
 		return
 	case c.Part != nil:
-		c.settlePassedPart(res, &got)
+		c.settlePassedPart(res, got)
 		return
 	case c.Op.Kind == api.Update:
-		s.noteUpdate(ctx, c, res, &got)
+		s.noteUpdate(ctx, c, res, got)
 		if got.Deleted {
 			return
 		}
@@ -215,10 +214,14 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 }
 
 // handleSuccess gives every open change its answer, because the acknowledged write has all of them.
-func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
+func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) error {
 	first := a.open[0]
 	index := first.Index.Name
-	got := a.s.acked(ctx, first, res, a.item)
+	got, err := a.s.acked(ctx, first, res, a.item)
+	if err != nil {
+		res.Release()
+		return a.handleNoAnswer(ctx, err)
+	}
 	moved := first.Index.Name != index
 	if got.Created {
 		a.s.bases.LocateNew(ctx, &first.Search)
@@ -230,7 +233,7 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	for i, c := range a.open {
 		c.seeCreated(got.Created)
 		if moved && c != first {
-			a.s.acked(ctx, c, res, a.item)
+			_, _ = a.s.acked(ctx, c, res, a.item)
 		}
 		c.answer = a.answerOf(res, i)
 		e := ending{stored: stored, created: got.Created, current: a.cur.Numbers}
@@ -256,13 +259,14 @@ func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) {
 	a.batch.Forget()
 	a.open = nil
 	if got.Missed || moved { // other changes must not start from it: they may be for the index before
-		return
+		return nil
 	}
 	a.s.sessions.Combined(first.Session, first.Ref(), stored.Numbers, a.changes)
 	if a.batch.Waited() {
 		stored.Source = bytes.Clone(stored.Source) // a client's buffer doesn't live longer than its request
 		a.batch.Wrote(first.scope(), stored)
 	}
+	return nil
 }
 
 // answerUnwritten answers the open changes without a write, because they change nothing, or because the only one is refused. If the locks

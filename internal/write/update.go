@@ -139,14 +139,13 @@ func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, 
 	c.Outcome.Kind = kind
 	c.answer.Release()
 	c.answer = nil
-	res, err := s.sendDirect(ctx, c, r)
+	res, got, err := s.sendDirect(ctx, c, r)
 	if err != nil {
 		return nil, err
 	}
 	c.setAnswer(c.answerRoom.FromEngine(res))
 	if res.Status < 300 {
 		s.sessions.Wrote(c.Session.Credentials(), c.Doc.Index)
-		got := s.acked(ctx, c, res, nil)
 		s.noteUpdate(ctx, c, res, &got)
 	}
 	return res, nil
