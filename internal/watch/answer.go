@@ -25,7 +25,8 @@ type Document struct {
 	hit     bool    // of a search: its routing is its own, whatever the request's
 	// elsewhere says that the request's path names another index.
 	elsewhere bool
-	from      int // where its _source stands in the answer
+	another   bool // the answer is about another document: nobody knows what its client has seen of this one
+	from      int  // where its _source stands in the answer
 
 	watches, stamper *rule.Rule
 }
@@ -33,6 +34,11 @@ type Document struct {
 // read reads the document from a part of an answer.
 func (d *Document) read(answer, part []byte) {
 	d.Item = es.ParseItem(part)
+	d.place(answer, part)
+}
+
+// place says where the document is that was read from a part of an answer.
+func (d *Document) place(answer, part []byte) {
 	if d.Index != nil && string(d.Index) != d.Ref.Index {
 		d.Ref.Index = string(d.Index)
 	}
@@ -45,7 +51,11 @@ func (d *Document) read(answer, part []byte) {
 
 // readOne reads the answer to a get.
 func (d *Document) readOne(status int, answer []byte) {
-	d.read(answer, answer)
+	if d.Item = es.ParseItem(answer); d.IsElsewhere("", d.Ref.ID) {
+		d.Item, d.another = es.Item{}, true
+		return
+	}
+	d.place(answer, answer)
 	d.whole = status == http.StatusOK && d.Found && d.Source != nil
 	d.absent = status == http.StatusNotFound && (d.Missing || d.noIndex)
 }

@@ -82,7 +82,7 @@ func (rd *Reading) headTagged(h *wire.Head, first []byte) []wire.Field {
 		return nil
 	}
 	it := rd.copy.beginning(first)
-	if !it.Numbered {
+	if !it.Numbered || it.IsElsewhere("", rd.document.Ref.ID) {
 		return nil
 	}
 	rd.added[0] = wire.Field{Name: etagName, Value: etag.Tag{Numbers: it.Numbers}.Append(rd.etag[:0])}

@@ -152,7 +152,12 @@ func (rd *Reading) showRest(n int) {
 }
 
 // show notes a document, or a part of one, that an answer shows to a client that names its session, and that is no base.
+// If the answer is about another document, that counts for all clients.
 func (rd *Reading) show(d *Document) {
+	if d.another {
+		rd.showOne(d)
+		return
+	}
 	if d.Source == nil || !rd.named() {
 		return
 	}
