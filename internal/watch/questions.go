@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"optimist/internal/api"
 	"optimist/internal/catalog"
@@ -11,12 +12,30 @@ import (
 
 // questions are those of one read to the engine.
 type questions struct {
-	asked      map[string]bool // by name: asked again for the next document, the engine would say the same
-	unanswered bool            // the engine couldn't be asked something
-	same       map[string]bool // by index: whether it is the one that it was, although the read shows something else
+	asked map[string]bool // by name: asked again for the next document, the engine would say the same
+	spent time.Duration   // how long their answers were waited for
+	same  map[string]bool // by index: whether it is the one that it was, although the read shows something else
 	// epochs are of the indices (by name) that the read has shown to be others than before: it is of the time after that. Of all other
 	// indices it is of the time before it was sent.
 	epochs map[string]session.Epoch
+}
+
+// patienceOfAll is how long a read waits for the answers to all of its questions. The last one may take a second more.
+const patienceOfAll = time.Second
+
+// waitFor asks one question, unless the read has waited too long already: a read of many indices must not wait for each of them if the
+// engine is slow, or doesn't answer. All of the read's answer must be here, or nothing of the read be sent: while somebody waits for a
+// connection to ask, the read must not hold another.
+func (rd *Reading) waitFor(question func()) (asked bool) {
+	q := &rd.questions
+	if q.spent >= patienceOfAll {
+		return false
+	}
+	rd.r.FreeUpstream()
+	began := time.Now()
+	question()
+	q.spent += time.Since(began)
+	return true
 }
 
 // isOfNow notes what the read shows of the index as of that epoch.
@@ -75,24 +94,19 @@ func (rd *Reading) suspects(index string) bool {
 	return open
 }
 
-// askFor asks what a name is, and the index, as long as something is open, each once for a read. It reports whether it asked. All of the
-// answer must be here, or nothing of the read be sent: while somebody waits for a connection to ask, the read must not hold another. If the
-// engine doesn't answer, the read asks no more.
+// askFor asks what a name is, and the index, as long as something is open, each once for a read. It reports whether it asked.
 func (rd *Reading) askFor(index, name string, open func() bool) (asked bool) {
 	q := &rd.questions
 	for _, next := range [...]string{cmp.Or(name, index), index} { // the name may be of several indices
 		switch {
 		case q.asked[next]:
 			continue
-		case q.unanswered || !open():
+		case !open() || !rd.waitFor(func() { _, _ = rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next) }):
 			return asked
 		case q.asked == nil:
 			q.asked = make(map[string]bool)
 		}
 		q.asked[next], asked = true, true
-		rd.r.FreeUpstream()
-		_, err := rd.w.Catalog.Learn(rd.r.Context(), rd.r.Asker(), next)
-		q.unanswered = err != nil
 	}
 	return asked
 }

@@ -95,8 +95,8 @@ func (rd *Reading) isSame(index string) bool {
 	if asked || !rd.w.Catalog.Knows(rd.r.Client().Realm, index) {
 		return same
 	}
-	rd.r.FreeUpstream()
-	if same = rd.w.Catalog.IsSame(rd.r.Context(), rd.r.Asker(), index); !same {
+	same = true // unless the engine says something else
+	if rd.waitFor(func() { same = rd.w.Catalog.IsSame(rd.r.Context(), rd.r.Asker(), index) }); !same {
 		q.isOfNow(index, rd.w.Sessions.Epoch())
 	}
 	if q.same == nil {

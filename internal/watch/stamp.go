@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"optimist/internal/budget"
@@ -63,16 +64,26 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 
 // indexOf tells which index it is that the document is in.
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
-	name, asker := string(d.Index), rd.r.Asker()
+	name := string(d.Index)
 	if d.name != "" {
-		ix, err := rd.w.Catalog.Learn(rd.r.Context(), asker, d.name)
-		if err == nil && ix.Exists() && (name == "" || ix.Name == name) {
+		ix, known = rd.learnBy(rd.w.Catalog.Learn, d.name)
+		if known && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}
 	}
 	if name == "" {
 		return ix, false
 	}
-	ix, err := rd.w.Catalog.LearnFound(rd.r.Context(), asker, name)
-	return ix, err == nil && ix.Exists() && ix.Name == name
+	ix, known = rd.learnBy(rd.w.Catalog.LearnFound, name)
+	return ix, known && ix.Exists() && ix.Name == name
+}
+
+// learnBy learns what the name of an index is. A read that has waited too long already takes what is known.
+func (rd *Reading) learnBy(from func(context.Context, catalog.Asker, string) (catalog.Index, error), name string) (catalog.Index, bool) {
+	var ix catalog.Index
+	var err error
+	if !rd.waitFor(func() { ix, err = from(rd.r.Context(), rd.r.Asker(), name) }) {
+		return rd.w.Catalog.Cached(rd.r.Client().Realm, name)
+	}
+	return ix, err == nil
 }
