@@ -14,7 +14,7 @@ import (
 // without numbers is ignored.
 func (s *Store) Read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch) {
 	if rev.Known() {
-		s.read(sess, ref, rev, at, 0)
+		s.read(sess, ref, reading{rev: rev, at: at})
 	}
 }
 
@@ -25,34 +25,46 @@ func (s *Store) Ticket() uint64 { return s.tickets.Add(1) }
 // ReadWithTicket is Read for a read that has a ticket. If rev has no numbers, it is ReadAbsent. In a named session it ignores a read that
 // was sent before another read and answered after it: the client didn't wait for the answer, and has given that read up.
 func (s *Store) ReadWithTicket(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
-	s.read(sess, ref, rev, at, ticket)
+	s.read(sess, ref, reading{rev: rev, at: at, ticket: ticket})
+}
+
+// ReadUnlessOlder is ReadWithTicket, unless a newer revision was acknowledged before the read was sent. Then the index was made anew, or
+// the read is stale: ReadUnlessOlder reports that, and notes nothing. Its caller asks the engine what the index is. The caller notes a
+// stale read by Found, and any other by ReadWithTicket.
+func (s *Store) ReadUnlessOlder(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) (older bool) {
+	return s.read(sess, ref, reading{rev: rev, at: at, ticket: ticket, unlessOlder: true})
 }
 
 // ReadAbsent remembers that the session saw that there was no document ref. at is as for Read.
 func (s *Store) ReadAbsent(sess Session, ref doc.Ref, at Epoch) {
-	s.read(sess, ref, doc.Revision{}, at, 0)
+	s.read(sess, ref, reading{at: at})
 }
 
 // reading is one call of Read or ReadAbsent.
 type reading struct {
+	rev         doc.Revision
+	at          Epoch
+	ticket      uint64 // 0: not known
+	unlessOlder bool   // a read of an older revision isn't noted
+
 	s       *Store
 	sh      *shard
 	ix      indexstate.Index[Session]
 	sess    Session // with the trace, the program and the network of the request
 	k       viewcache.Key
-	rev     doc.Revision
-	at      Epoch
-	ticket  uint64 // 0: not known
 	now     int64
+	older   bool // it wasn't noted, see unlessOlder
 	renewed bool // the read shows that clients have made the index anew
 }
 
-func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, ticket uint64) {
+// read notes what r has up to unlessOlder.
+func (s *Store) read(sess Session, ref doc.Ref, r reading) (older bool) {
 	if s.dryRun {
-		return
+		return false
 	}
-	k := viewcache.KeyOf(sess, ref)
-	r := reading{s: s, sh: s.shard(k), sess: sess, k: k, rev: rev, at: at, ticket: ticket, now: s.clock()}
+	rev := r.rev
+	r.s, r.sess, r.k, r.now = s, sess, viewcache.KeyOf(sess, ref), s.clock()
+	r.sh = s.shard(r.k)
 	if rev.Known() {
 		r.ix = s.index(ref.Index, sess.Credentials(), r.now)
 		r.ix.Seen()
@@ -70,6 +82,7 @@ func (s *Store) read(sess Session, ref doc.Ref, rev doc.Revision, at Epoch, tick
 	if r.renewed {
 		s.renewed(sess.Credentials(), ref.Index)
 	}
+	return r.older
 }
 
 // into puts the read into its shard. own says that the caller has copied the body already. Without own, into doesn't copy a large body,
@@ -79,6 +92,9 @@ func (r *reading) into(own bool) bool {
 	defer r.sh.mu.Unlock()
 	gone := r.ix.Gone()
 	e := r.sh.Get(r.k, gone, r.now)
+	if r.older = r.unlessOlder && r.sh.DocumentOf(r.k, e, gone).KnewNewer(r.rev.Numbers, r.ticket, 0); r.older {
+		return true
+	}
 	r.overtaken(e, gone)
 	if r.void(e, gone) {
 		return true

@@ -20,7 +20,8 @@ import (
 // A search proves nothing, because it sees the index as it was at its last refresh. A read with other bytes than a client has written
 // proves nothing, either, because the engine may show clients less than the whole document. A read of an older primary term proves nothing,
 // either: it may come from a node that is cut off from the others. Such a node acknowledges no write. It may also show an old copy of the
-// shard under the same primary term. So before a read of an older revision is noted, the engine is asked what the index is: see KnewNewer.
+// shard under the same primary term. So before a read of an older revision is noted, the engine is asked what the index is: see
+// ReadUnlessOlder.
 
 // acknowledged notes that a write of the entry's document was acknowledged, and left the revision n. If n isn't known, it does nothing.
 func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], n doc.Numbers, ticket uint64) {
@@ -69,19 +70,6 @@ func (s *Store) IndexMissing(c Credentials, name string, ticket uint64) {
 	if !s.dryRun && s.find(name, c, s.clock()).Missing(ticket) {
 		s.renewed(c, name)
 	}
-}
-
-// KnewNewer reports whether a newer revision than n was acknowledged before the read that returned n was sent. Then the index was made
-// anew, or the read is stale. ReadWithTicket takes it for the former. So its caller has to ask the engine first, and to note a stale read
-// by Found.
-func (s *Store) KnewNewer(sess Session, ref doc.Ref, n doc.Numbers, ticket uint64) bool {
-	if s.dryRun {
-		return false
-	}
-	k := viewcache.KeyOf(sess, ref)
-	sh, e, gone, _ := s.open(k)
-	defer sh.mu.Unlock()
-	return sh.DocumentOf(k, e, gone).KnewNewer(n, ticket, 0)
 }
 
 // If clients with some credentials show that an index was made anew, this is only a suspicion for clients with other credentials. Those may

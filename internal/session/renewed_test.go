@@ -504,3 +504,29 @@ func TestALateAnswerOfAnEarlierTermShowsNoOtherIndex(t *testing.T) {
 	acked(late, 2, 1)
 	wantKnown(t, s, pool, true)
 }
+
+func TestAReadOfAnOlderRevisionIsNotNotedBeforeTheEngineWasAsked(t *testing.T) {
+	s, _ := newTest(t)
+	s.ReadWithTicket(one, ref, rev(5, `{"a":1}`), s.Epoch(), s.Ticket())
+	before := s.Ticket()
+	b := take(t, s, one, `{"a":2}`)
+	b.Commit(Ack{Stored: rev(6, `{"a":2}`), Sent: []byte(`{"a":2}`), AnswerNumbers: num(6), Written: true})
+	for name, c := range map[string]struct {
+		n      int64
+		ticket uint64
+		older  bool
+	}{
+		"sent before the write": {5, before, false},
+		"sent after it":         {5, s.Ticket(), true},
+		"the newest":            {6, s.Ticket(), false},
+	} {
+		reader := identity.Named(alice, []byte(name))
+		if older := s.ReadUnlessOlder(reader, ref, rev(c.n, fmt.Sprintf(`{"a":%d}`, c.n-4)), s.Epoch(), c.ticket); older != c.older {
+			t.Errorf("%s: %v", name, older)
+		}
+		if known := s.MayHaveBase(reader, ref); known == c.older {
+			t.Errorf("%s: it is noted: %v", name, known)
+		}
+		wantKnown(t, s, one, true)
+	}
+}

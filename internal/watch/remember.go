@@ -41,27 +41,35 @@ func (rd *Reading) remember(d *Document) {
 	}
 	ref := rd.home(d)
 	rd.compare(d, &ref)
-	older := rd.isOlder(d, ref)
-	stale := older && rd.isSame(ref.Index) // which may take long
-	if older && rd.clientLeft() {
-		return
-	}
 	switch {
 	case d.absent:
 		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, doc.Revision{}, rd.epochOf(ref.Index), rd.ticket)
-	case d.whole && d.Numbered && (rd.ticket == 0 || stale):
-		d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epochOf(ref.Index)) || d.stale
+	case d.whole && d.Numbered && rd.ticket == 0:
+		rd.found(d, ref)
 	case d.whole && d.Numbered:
-		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epochOf(ref.Index), rd.ticket)
+		if rd.w.Sessions.ReadUnlessOlder(rd.client.Session, ref, d.Revision, rd.epochOf(ref.Index), rd.ticket) {
+			rd.rememberOlder(d, ref)
+		}
 	default:
 		rd.show(d)
 	}
 }
 
-// isOlder reports whether the read shows an older revision than a write had left that was acknowledged before. Then the index is another
-// one, or the read is stale.
-func (rd *Reading) isOlder(d *Document, ref doc.Ref) bool {
-	return d.whole && d.Numbered && rd.ticket != 0 && rd.w.Sessions.KnewNewer(rd.client.Session, ref, d.Numbers, rd.ticket)
+// found notes a read that may show an older revision than the stored one.
+func (rd *Reading) found(d *Document, ref doc.Ref) {
+	d.stale = rd.w.Sessions.Found(rd.session(), ref, d.Revision, rd.epochOf(ref.Index)) || d.stale
+}
+
+// rememberOlder is for a read that shows an older revision than a write had left that was acknowledged before. The index is another one, or
+// the read is stale.
+func (rd *Reading) rememberOlder(d *Document, ref doc.Ref) {
+	switch same := rd.isSame(ref.Index); { // which may take long
+	case rd.clientLeft():
+	case same:
+		rd.found(d, ref)
+	default:
+		rd.w.Sessions.ReadWithTicket(rd.client.Session, ref, d.Revision, rd.epochOf(ref.Index), rd.ticket)
+	}
 }
 
 // lookAtName notes which index the read shows the name to stand for.
