@@ -92,7 +92,7 @@ func TestTokensOfBulksStayAtOptimist(t *testing.T) {
 				defer mu.Unlock()
 				if strings.Contains(r.URL.Path, "_bulk") {
 					for a := range bulk.Actions(body, bulk.Defaults{}) {
-						actions = append(actions, string(a.Line))
+						actions = append(actions, string(a.Line.Of(body)))
 					}
 				}
 				return false

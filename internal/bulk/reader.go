@@ -133,27 +133,38 @@ func firstValue(text []byte) []byte {
 // Name names the document of an item, and the action.
 type Name struct{ Verb, Index, ID, Routing string }
 
+// Place is where a part of a text stands. The zero value is that of no part.
+type Place struct{ From, To int }
+
+// Of returns the part.
+func (p Place) Of(text []byte) []byte { return text[p.From:p.To] }
+
 // Action is an item that Next may be unable to read.
 type Action struct {
 	Name
-	Line   []byte // the action's
-	Source []byte // the second line; nil for a delete
+	Line   Place // of the action
+	Source Place // of the second line; a delete has none
 }
 
 // Actions goes through the items of a bulk that Next may be unable to read. An engine may still carry out such a bulk: engines read no
 // further than they need, and some accept whatever follows. An action that no engine knows has no Verb, and is the last one.
 func Actions(text []byte, d Defaults) iter.Seq[Action] {
 	return func(yield func(Action) bool) {
-		for text = skipEmpty(text); len(text) > 0; text = skipEmpty(text) {
+		next := func(rest []byte) (line Place, after []byte) {
+			cut, after, _ := cutLine(rest)
+			from := len(text) - len(rest)
+			return Place{from, from + len(cut)}, after
+		}
+		for rest := skipEmpty(text); len(rest) > 0; rest = skipEmpty(rest) {
 			a := Action{Name: Name{Index: d.Index, Routing: d.Routing}}
-			a.Line, text, _ = cutLine(text)
-			gjson.ParseBytes(a.Line).ForEach(func(verb, meta gjson.Result) bool {
+			a.Line, rest = next(rest)
+			gjson.ParseBytes(a.Line.Of(text)).ForEach(func(verb, meta gjson.Result) bool {
 				a.Verb, _, _ = verbOf([]byte(verb.String()))
 				meta.ForEach(a.read)
 				return false
 			})
 			if a.Verb != "" && a.Verb != "delete" {
-				a.Source, text, _ = cutLine(text)
+				a.Source, rest = next(rest)
 			}
 			if !yield(a) || a.Verb == "" {
 				return

@@ -193,9 +193,6 @@ func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 	var out []byte
 	from := 0
 	for a := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
-		if a.Source == nil {
-			continue
-		}
 		f, known := fields[a.Index]
 		if !known {
 			if st := i.watcher.Stamper(&r.Request, a.Index, rule.Observe); st != nil {
@@ -210,10 +207,10 @@ func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
 		if a.Verb == "update" {
 			kind = api.Update
 		}
-		if rest, _, _ := f.takeOut(kind, a.Source, nil); len(rest) != len(a.Source) {
-			at := cap(body) - cap(a.Source) // where the document stands, which is cut out of the body
-			out = append(append(out, body[from:at]...), rest...)
-			from = at + len(a.Source)
+		document := a.Source.Of(body)
+		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
+			out = append(append(out, body[from:a.Source.From]...), rest...)
+			from = a.Source.To
 		}
 	}
 	if from == 0 {

@@ -81,10 +81,9 @@ func withoutTokens(body []byte) []byte {
 	var out []byte
 	done := 0
 	for a := range bulk.Actions(body, bulk.Defaults{}) {
-		if from, to := tokensAt(a.Line); from < to {
-			at := cap(body) - cap(a.Line) // where the line stands, which is cut out of the body
-			out = append(out, body[done:at+from]...)
-			done = at + to
+		if from, to := tokensAt(a.Line.Of(body)); from < to {
+			out = append(out, body[done:a.Line.From+from]...)
+			done = a.Line.From + to
 		}
 	}
 	if done == 0 {
