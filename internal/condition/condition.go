@@ -42,6 +42,7 @@ type Program struct {
 	readCurrent bool
 	readResult  bool
 	unasked     string
+	boxed       Boxed
 }
 
 var _ edit.Condition = (*Program)(nil)
@@ -70,7 +71,7 @@ func Compile(expr string) (*Program, error) {
 	if err != nil {
 		return nil, &CompileError{Line: 1, Column: 1, Reason: err.Error()}
 	}
-	p := &Program{source: expr, program: program, unasked: unasked(checked.NativeRep().Expr())}
+	p := &Program{source: expr, program: program, unasked: unasked(checked.NativeRep().Expr()), boxed: boxed(checked.NativeRep())}
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.IdentKind {
 			p.readCurrent = p.readCurrent || e.AsIdent() == "current"
@@ -133,6 +134,9 @@ func (p *Program) ReadsCandidate() bool { return p.readResult }
 // Unasked is a field that the expression takes for granted, as candidate.stock, or a header, as request.headers.X-Job, or "": an expression
 // about a document without the field, or a request without the header, is neither true nor false.
 func (p *Program) Unasked() string { return p.unasked }
+
+// Boxed is a comparison in the expression that is always false, or always true.
+func (p *Program) Boxed() Boxed { return p.boxed }
 
 // String is the expression.
 func (p *Program) String() string { return p.source }

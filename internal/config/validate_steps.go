@@ -113,15 +113,8 @@ func (v *validator) unlikely(key, p string) {
 // compared is a part of the request that a condition compares with a text.
 var compared = regexp.MustCompile(`request\.(op|method)\s*==\s*(?:"([^"]*)"|'([^']*)')`)
 
-// optional is what a condition takes by .? and compares with null.
-var optional = regexp.MustCompile(`(\w[\w.?]*\.\?\w[\w.?]*)\s*([=!]=)\s*null\b`)
-
-// neverHolds warns of a condition that compares a part of the request with a text that this part never is, and of one that compares with
-// null what it takes by .?: to CEL, that is a box with a value or without, and not the value.
+// neverHolds warns of a condition that compares a part of the request with a text that this part never is.
 func (v *validator) neverHolds(s *Step, key string) {
-	if m := optional.FindStringSubmatch(s.When); m != nil {
-		v.warn(key, "%s itself is never null, whatever is there; write %s.orValue(null) %s null", m[1], m[1], m[2])
-	}
 	for _, m := range compared.FindAllStringSubmatch(s.When, -1) {
 		can := Op("").choices()
 		if m[1] == "method" {

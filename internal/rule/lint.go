@@ -26,7 +26,7 @@ func Lint(c *config.Config) []config.Problem {
 	var problems []config.Problem
 	for i := range c.Rules {
 		key := c.RuleKey(i)
-		problems = append(problems, unasked(c, i)...)
+		problems = append(problems, conditions(c, i)...)
 		hidden := hiddenPatterns(c, matchers, near, i)
 		if len(hidden) > 0 && len(hidden) == len(matchers[i].in) {
 			problems = append(problems, c.Warn(key,
@@ -103,9 +103,9 @@ func covered(p pattern, by []pattern) bool {
 	return slices.ContainsFunc(by, func(q pattern) bool { return q.covers(p) })
 }
 
-// unasked warns of conditions that take a field for granted. It says nothing if a step before names the field: that may set the field, or
-// ask for it.
-func unasked(c *config.Config, i int) (problems []config.Problem) {
+// conditions warns of conditions that take a field for granted, and of those that compare with null what can't be null. It says nothing of
+// a field that a step before names: that may set the field, or ask for it.
+func conditions(c *config.Config, i int) (problems []config.Problem) {
 	steps := c.Rules[i].Transform
 	for n := range steps {
 		when := steps[n].When
@@ -115,6 +115,11 @@ func unasked(c *config.Config, i int) (problems []config.Problem) {
 		program, err := condition.Compile(when)
 		if err != nil {
 			continue // FromConfig tells of it
+		}
+		key := c.RuleKey(i) + ".transform[" + strconv.Itoa(n) + "].when"
+		if b := program.Boxed(); b.Value != "" {
+			problems = append(problems, c.Warn(key, "%s itself is never null, whatever is there; write %s.orValue(null) %s null",
+				b.Value, b.Value, b.Operator))
 		}
 		field := program.Unasked()
 		document, name, _ := strings.Cut(field, ".")
@@ -131,8 +136,7 @@ func unasked(c *config.Config, i int) (problems []config.Problem) {
 		if header || !identifier.MatchString(name) {
 			ask = fmt.Sprintf("%q in %s && …", name, document)
 		}
-		problems = append(problems, c.Warn(c.RuleKey(i)+".transform["+strconv.Itoa(n)+"].when",
-			"if there is no %s, the client may get a 400; ask for it first, as in %s", field, ask))
+		problems = append(problems, c.Warn(key, "if there is no %s, the client may get a 400; ask for it first, as in %s", field, ask))
 	}
 	return problems
 }

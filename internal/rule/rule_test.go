@@ -259,6 +259,26 @@ func TestAConditionThatTakesAFieldForGrantedIsTold(t *testing.T) {
 	}
 }
 
+// What a condition takes by .? is never null, however the comparison is written.
+func TestAComparisonOfABoxWithNullIsTold(t *testing.T) {
+	for when, want := range map[string]string{
+		"candidate.?owner.?id == null":                       "write candidate.?owner.?id.orValue(null) == null",
+		"null != candidate.?owner.id":                        "write candidate.?owner.id.orValue(null) != null",
+		`candidate[?"owner"] == null`:                        `write candidate[?"owner"].orValue(null) == null`,
+		"has(current.a) && (candidate.?a) == null":           "write candidate.?a.orValue(null) == null",
+		"candidate.?owner.orValue(null) == null":             "",
+		"candidate.?owner.orValue({}).?id.hasValue()":        "",
+		`request.id == "candidate.?owner == null"`:           "",
+		"current == null || candidate.?n.orValue(null) == 1": "",
+	} {
+		c, _ := compiled(t, "rules:\n- name: a\n  transform:\n  - op: refuse\n    message: no\n    when: '"+when+"'\n")
+		found := Lint(c)
+		if want == "" && len(found) != 0 || want != "" && (len(found) != 1 || !strings.Contains(found[0].String(), want)) {
+			t.Errorf("%s: %v", when, found)
+		}
+	}
+}
+
 func TestModesNarrowEachOther(t *testing.T) {
 	_, s := compiled(t, "rules: [{name: g}, {name: o, mode: observe}, {name: x, mode: 'off'}]")
 	w := NewSwitch(Guard, s)
