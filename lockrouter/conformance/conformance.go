@@ -177,13 +177,15 @@ func waits(s *suite, lock string) {
 	a := s.do(0, "201", "PUT", lock, `{"owner":"a","ttl":"30s"}`)
 	s.do(1, "409 lock_wait_timeout", "PUT", lock, `{"owner":"b","wait":"20ms"}`)
 	got := make(chan Reply, 1)
+	asked := time.Now()
 	go func() {
 		r, _ := s.ask(s.t.Context(), 1, "PUT", lock, `{"owner":"b","wait":"20s"}`)
 		got <- r
 	}()
 	s.waiting(1, 1)
+	<-time.After(100 * time.Millisecond) // of which the answer tells a part: the lease begins with it
 	s.release(0, lock, "a", a.Token)
-	if r := <-got; r.Status != 201 || r.Token <= a.Token {
+	if r := <-got; r.Status != 201 || r.Token <= a.Token || r.Waited == nil || *r.Waited <= 0 || *r.Waited > time.Since(asked).Milliseconds() {
 		s.t.Errorf("%+v", r)
 	}
 	s.waiting(1, 0)
