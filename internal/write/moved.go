@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"optimist/internal/ack"
+	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
 	"optimist/internal/session"
@@ -37,7 +38,13 @@ func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, 
 		c.Outcome.Reason = session.ReasonIndex.String()
 		got = ack.Of(res, item, c.Target())
 	}
-	if got.Missed && !got.Dropped() && !s.bases.MayGoElsewhere(ctx, &c.Search) {
+	if !got.Missed || got.Dropped() {
+		return got, nil
+	}
+	if c.Name != c.Index.Name && !ack.Of(res, item, doc.Ref{ID: c.Doc.ID}).Missed {
+		return got, nil // the name may have been moved twice, and a gateway may call the index by the client's name
+	}
+	if !s.bases.MayGoElsewhere(ctx, &c.Search) {
 		return got, errAnothers
 	}
 	return got, nil
