@@ -256,7 +256,8 @@ func TestAnIndexOfADataStreamHasTheAliasesOfItsStream(t *testing.T) {
 
 // TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo: else locks by these names wouldn't count, and nobody would notice.
 func TestAStreamHasNoAliasesOnlyWhereTheEngineSaysSo(t *testing.T) {
-	const logs, other = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`, `,".ds-c-000001":{"data_stream":"c"}`
+	const logs = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`
+	const other = `,".ds-c-000001":{"settings":{"index":{"uuid":"v"}},"data_stream":"c"}`
 	missing, refused := `{"error":{"type":"index_not_found_exception"}}`, &StatusError{}
 	for _, c := range []struct {
 		status int
@@ -295,7 +296,7 @@ func TestAnAliasOfManyStreams(t *testing.T) {
 	name := func(i int) string { return fmt.Sprint(strings.Repeat("ä", 30), i) }
 	var body strings.Builder
 	for i := range streams {
-		fmt.Fprintf(&body, `,".ds-%s-000001":{"data_stream":%[1]q}`, name(i))
+		fmt.Fprintf(&body, `,".ds-%s-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":%[1]q}`, name(i))
 	}
 	cl := &Client{Upstream: &enginetest.Engine{Before: func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
 		target, _ := url.PathUnescape(string(r.Target))
@@ -326,8 +327,10 @@ func TestDescribeTellsAnAliasThatSearchesOnlyPart(t *testing.T) {
 
 // TestASearchByAnAliasOfAStreamMayFindOnlyPart: what the engine tells of an index doesn't say whether the alias of its stream has a filter.
 func TestASearchByAnAliasOfAStreamMayFindOnlyPart(t *testing.T) {
-	const first, second = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`, `,".ds-a-000002":{"data_stream":"a"}`
-	const other, writes = `,".ds-c-000001":{"data_stream":"c"}`, `{"a":{"aliases":{"x":{"is_write_index":true}}},"c":{"aliases":{"x":{%s}}}}`
+	const first = `".ds-a-000001":{"settings":{"index":{"uuid":"u"}},"data_stream":"a"}`
+	const second = `,".ds-a-000002":{"settings":{"index":{"uuid":"w"}},"data_stream":"a"}`
+	const other = `,".ds-c-000001":{"settings":{"index":{"uuid":"v"}},"data_stream":"c"}`
+	const writes = `{"a":{"aliases":{"x":{"is_write_index":true}}},"c":{"aliases":{"x":{%s}}}}`
 	for name, c := range map[string]struct {
 		asked, indices, aliases string
 		narrow                  bool

@@ -57,9 +57,10 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 	}
 	var all []Index
 	var chosen Index
-	narrow := false
+	narrow, described := false, true
 	gjson.ParseBytes(a.Body).ForEach(func(k, v gjson.Result) bool {
 		ix := indexOf(k.String(), v)
+		described = described && ix.UUID != ""
 		alias := v.Get("aliases." + gjsonKey(name))
 		ix.Routing = alias.Get("index_routing").String()
 		narrow = narrow || alias.Get("filter").Exists() || alias.Get("search_routing").Exists()
@@ -70,6 +71,8 @@ func (c *Client) ResolveIndex(ctx context.Context, caller Caller, name string) (
 		return true
 	})
 	switch {
+	case !described || len(all) == 0: // a gateway's JSON: its members aren't indices
+		return Index{}, a.failure()
 	case chosen.Name != "":
 	case len(all) > 0 && all[0].DataStream != "":
 		if chosen, err = c.ofStream(ctx, caller, name, all); err != nil {

@@ -132,3 +132,23 @@ func TestOnlyAnIndexsOwnNameSaysWhichIndexAnAnswerIsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestAGatewaysAnswerAboutAnIndexIsNotTheEngines: a gateway answers GET /INDEX by itself. Its JSON was taken for an index called "message", in
+// which nobody had read the document: the write went unguarded. Or it was taken for a missing index.
+func TestAGatewaysAnswerAboutAnIndexIsNotTheEngines(t *testing.T) {
+	for _, page := range []string{`{"message":"hello"}`, `{"status":"ok","data":{}}`, `{}`, `{"shop":{}}`, `{"shop":{"settings":{"index":{}}}}`} {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1}`)
+		me := w.client("me")
+		me.read("1")
+		w.put("1", `{"n":5}`)
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if target, _, _ := strings.Cut(string(r.Target), "?"); target != "/shop" {
+				return nil, nil
+			}
+			return answering(200, page), nil
+		}
+		has(t, me.save("1", `{"n":2}`), 409, "guarded;attempts=1;base=session;reason=metadata")
+		same(t, w.stored("1"), `{"n":5}`)
+	}
+}
