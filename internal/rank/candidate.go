@@ -34,6 +34,8 @@ const (
 	quietSave = 48
 	// foreign is the price of a candidate that only other programs have in hand.
 	foreign = 16
+	// lone is how much has to show that one client is alone, in bits, before content that it takes back costs no more than other content.
+	lone = 4
 	// idle is the price of a save that changes nothing. It is likelier that two clients set the same few flags or numbers.
 	idle = 3
 	// wide is the least difference in price between the best candidate and the second, for a change to count as a habit of clients.

@@ -10,6 +10,7 @@ import (
 //
 //	the client would have put in                         the price, and why the change is unlikely
 //	  content of an older candidate                        twice its weight: others removed it, and the client hasn't seen that (undo)
+//	  the same, and content shows that one client is alone its weight, but for numbers: the client may take back its own change
 //	  content that the newest candidate has elsewhere      its weight there: the client has moved it from there
 //	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
 //	  keys that others put in, with other values           nothing: documents of one kind have the same keys
@@ -140,11 +141,11 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 			v.removals += price
 		}
 	case c.effect == fills:
-		v.price += w.priceOf(w.slots[c.index].oldest, 2*int(c.weight), int(c.weight))
+		v.price += w.priceOf(w.slots[c.index].oldest, int(c.weight), false)
 	case c.effect == puts && v.first && c.weight == weightOfWords && w.contents[c.index].oldest.value == creation:
 	case c.effect == puts && w.isExcused(c):
 	case c.effect == puts:
-		v.price += w.priceOf(w.contents[c.index].oldest.value, 2*int(c.weight), int(c.weight)) + w.priceOfSeen(c.at)
+		v.price += w.priceOf(w.contents[c.index].oldest.value, int(c.weight), false) + w.priceOfSeen(c.at)
 	default:
 		if c.effect == sets {
 			v.replaced += int(c.weight)
@@ -260,23 +261,22 @@ func (o *oldest) isDefault(creation int32) bool {
 	return creation >= 0 && (o.value == creation || o.value == none && o.key == creation)
 }
 
-// priceOf returns the price of content that the client would have put into the candidate. oldest is the oldest candidate that has the
-// content; none: no candidate has it.
-func (w *weighing) priceOf(oldest int32, undo, echo int) int {
+// priceOf returns the price of content of a weight that the client would have put into the candidate. oldest is the oldest candidate that
+// has the content; none: no candidate has it. number says that the content is a number.
+func (w *weighing) priceOf(oldest int32, weight int, number bool) int {
 	switch {
 	case oldest == none:
 		return 0
-	case oldest < w.candidate:
-		return undo
+	case oldest < w.candidate && (number || !w.lone):
+		return 2 * weight
 	}
-	return echo
+	return weight
 }
 
 // priceOfMember returns the price of a member that the client would have put in, or set to another value.
 func (w *weighing) priceOfMember(v *verdict, c *change) int {
 	content := &w.contents[c.index]
 	weight := int(content.weight)
-	undo, echo := 2*weight, weight
 	m, o := &w.mine.members[c.index], content.oldest
 	seen := 0
 	if c.effect == adds {
@@ -287,10 +287,10 @@ func (w *weighing) priceOfMember(v *verdict, c *change) int {
 			return seen // other clients have put in the key with another value
 		}
 		if !v.absent || v.first { // the new document is of the same kind as the deleted one
-			undo, echo = undo+2*int(m.key), echo+int(m.key)
+			weight += int(m.key)
 		}
 	}
-	return seen + w.priceOf(o.value, undo, echo)
+	return seen + w.priceOf(o.value, weight, m.number != 0)
 }
 
 // dropping is the price of dropping entries at one end of a list, and putting others in at the other end.

@@ -55,7 +55,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	}
 	w := weighings.Get().(*weighing)
 	defer w.release()
-	w.sums, w.marks = sent.Sums, 0
+	w.sums, w.lone, w.marks = sent.Sums, sent.Alone >= lone, 0
 	if sent.Marks != "" {
 		w.marks = spot{}.in(tree.HashString(sent.Marks)).place
 	}

@@ -160,6 +160,24 @@ func TestInQuietAStateIsSetBackAndNotSavedAgain(t *testing.T) {
 	}
 }
 
+// A client that is alone often takes back its own change, and somebody may look at each of its revisions.
+func TestAClientThatIsAloneTakesBackItsOwnChange(t *testing.T) {
+	step := func(state, by string) string { return `{"order":"PO-4711","state":"` + state + `","by":` + by + `}` }
+	revisions := []doc.Revision{at(1, step("rejected", `"ann"`)), at(2, step("pending", "null")), at(3, step("approved", `"ann"`))}
+	for alone, want := range map[int]int{lone: 2, lone - 1: 0} {
+		if got := closest(revisions, Sent{Body: []byte(step("pending", "null")), Quiet: true, Alone: alone}); got != want {
+			t.Errorf("%d bits: %d", alone, got)
+		}
+	}
+	// A count may go back to what it was because two clients counted.
+	count := func(n int) string { return fmt.Sprintf(`{"order":"PO-4711","open":%d}`, n) }
+	w := &weighing{lone: true}
+	cs := []Candidate{heldAt(1, count(7)), heldAt(2, count(5)), heldAt(3, count(8))}
+	if v := w.weigh(cs, digesterOf([]byte(count(5))), false); v[2].price != 2 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // Writes of several clients are often combined into one revision, which moves the numbers of all of them. Yet each client moves its own.
 func TestNumbersThatClientsMoveTogetherAreNoOnesHabit(t *testing.T) {
 	body := func(round, of int, ahead ...int) string {

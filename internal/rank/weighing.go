@@ -37,6 +37,7 @@ type weighing struct {
 	sliding   []uint64 // places of lists with entries dropped at one end, and others put in at the other
 
 	sums      bool   // the rule adds numbers up
+	lone      bool   // one client is alone, as far as content shows: it may take back its own change
 	marks     uint64 // the place of the member that the client may leave out; 0: there is none
 	candidate int32  // the candidate that is being compared, or judged
 	few       int    // the fewest changes that any candidate has so far
