@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -248,8 +247,7 @@ func TestAWriteThatFailsIsNotMerged(t *testing.T) {
 	engine := enginetest.Serve(t)
 	var guarded atomic.Int64
 	between := enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		enginetest.Body(r) // all of it is here before the answer
 		bulk := strings.HasSuffix(r.URL.Path, "/_bulk")
 		if r.Method == http.MethodPut && r.URL.Query().Has("if_seq_no") || bulk {
 			guarded.Add(1)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,8 +16,7 @@ func TestTokensStayAtOptimist(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		body := enginetest.Body(r)
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Method != http.MethodGet {
@@ -86,8 +84,7 @@ func TestTokensOfBulksStayAtOptimist(t *testing.T) {
 			var mu sync.Mutex
 			var actions []string
 			engine := enginetest.Between(t, enginetest.Serve(t), func(_ http.ResponseWriter, r *http.Request) bool {
-				body, _ := io.ReadAll(r.Body)
-				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				body := enginetest.Body(r)
 				mu.Lock()
 				defer mu.Unlock()
 				if strings.Contains(r.URL.Path, "_bulk") {

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -57,6 +58,13 @@ func Between(t testing.TB, engine string, answer func(w http.ResponseWriter, r *
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// Body reads the body of a request, and leaves it for whoever reads it next.
+func Body(r *http.Request) []byte {
+	body, _ := io.ReadAll(r.Body) // what is missing shows where the body is read next
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body
 }
 
 // Answer is a whole answer, or the error that came in its place.
