@@ -21,35 +21,34 @@ import (
 
 // Config is a whole configuration file. Default gives the values of keys that a file leaves out.
 type Config struct {
-	// Version is the version of the file's format. Only 1 exists. May be left out.
+	// Version is the version of the file's format. Only 1 exists.
 	Version int `json:"version"`
 
 	// Listen is the address of the data port: applications send their requests to it instead of to the engine. The default
-	// can be reached from this machine only; `:9280` is every interface. Danger: optimist checks no credentials, it forwards
-	// them. Everybody who reaches this port can do what the engine allows.
+	// is for this machine only; `:9280` is every interface. Danger: optimist checks no credentials. Everybody who reaches
+	// this port can do what the engine allows.
 	Listen string `json:"listen" like:"host and port, as in 127.0.0.1:9280 or :9280"`
 
-	// ListenTLS is TLS for the data port. Without it, the port speaks HTTP. Danger: then the credentials of clients on other
-	// machines cross the network in clear text, and the log says so at start.
+	// ListenTLS is TLS for the data port. Danger: without it, credentials of clients on other machines cross the network
+	// in clear text. The log says so.
 	ListenTLS ServerTLS `json:"listen_tls"`
 
-	// Admin is the address of the admin listener: health, readiness, metrics, mode, the current configuration, profiles.
-	// Empty switches the listener off. Danger: everybody who may use it can switch guarding off. On a loopback address it
-	// asks for no credentials. On any other address optimist starts only with `admin_token_file` or
-	// `admin_tls.client_ca_file`.
+	// Admin is the address of the admin listener: health, metrics, mode, the current configuration, profiles. Empty
+	// switches it off. Danger: everybody who may use it can switch guarding off. A loopback address asks for no
+	// credentials. Any other address needs `admin_token_file` or `admin_tls.client_ca_file`.
 	Admin string `json:"admin" like:"host and port, as in 127.0.0.1:9281; \"\" for no listener"`
 
 	// AdminTLS is TLS for the admin listener.
 	AdminTLS AdminTLS `json:"admin_tls"`
 
 	// AdminTokenFile is a file with the token that requests to the admin listener have to bring, as `Authorization: Bearer
-	// …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles are served
-	// only with a token or a client's certificate. A changed file counts within a second. Default: no token.
+	// …`: one line, 16 characters or more. Health and readiness need none, but tell less without it. Profiles need a token
+	// or a client's certificate. A changed file counts within a second. Default: no token.
 	AdminTokenFile string `json:"admin_token_file"`
 
 	// Mode is how optimist handles writes: `guard` (default), `observe` (changes no byte, counts lost updates), `off`
-	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running optimist.
-	// A reload sets it again only if the file's value has changed.
+	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running
+	// optimist. A reload sets it again only if the file's value is another one.
 	Mode Mode `json:"mode"`
 
 	// Upstream is the engine.
@@ -89,14 +88,14 @@ type Config struct {
 	Log Log `json:"log"`
 
 	// Rules are which writes are guarded, and how their changes merge. The first rule that matches takes the request. If
-	// none matches, the request is forwarded as it is. A file without rules has one, named default, with the defaults of
-	// every key. Your own rules replace it: to keep it for all other requests, end the list with `- name: rest`.
+	// none matches, it is forwarded as it is. A file without rules has one with the defaults of every key. To keep it
+	// behind rules of your own, end the list with `- name: rest`.
 	Rules []Rule `json:"rules"`
 
-	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`), relative
-	// to this file. Each has `rules:` and nothing else, and each of its rules names its indices. Two files can't claim the
-	// same index. Their rules come after those of this file, but before the ones at its end that name neither index nor
-	// header nor user.
+	// RuleFiles are further files with rules, for example one for each team: names or patterns (`rules.d/*.yaml`),
+	// relative to this file. Each has only `rules:`, and each rule names its indices. Two files can't claim the same
+	// index. Their rules come after those of this file, but before the ones at its end that name neither index nor header
+	// nor user.
 	RuleFiles []string `json:"rule_files"`
 
 	file     string            // what was read, as named by the caller; empty if nothing was
@@ -123,24 +122,23 @@ type spot struct {
 
 // Upstream is the engine: its nodes, and how optimist reaches them.
 type Upstream struct {
-	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user, and not
-	// the data port of this optimist. `serve` doesn't start without one. If a node of several fails, optimist leaves it out
-	// until it answers again.
+	// URLs are the nodes of one cluster: http or https, host, port, and a path if the engine is behind one. No user.
+	// `serve` doesn't start without one. A node that fails is left out until it answers again.
 	URLs []string `json:"urls"`
 
 	// TLS is for https nodes.
 	TLS TLS `json:"tls"`
 
 	// Auth is the credentials of optimist itself, for its own questions: whether nodes are alive, and what indices are.
-	// Requests of clients, and the reads of a merge, go out with the clients' credentials, never with these.
+	// Clients' requests, and the reads of a merge, never use them.
 	Auth Auth `json:"auth"`
 
-	// ConnectTimeout is how long a connection to a node may take, name resolution and TLS included. Answers have no limit,
-	// because some of the engine's requests are silent for hours.
+	// ConnectTimeout is how long a connection to a node may take, name resolution and TLS included. Answers have no limit:
+	// some requests take hours.
 	ConnectTimeout unit.Duration `json:"connect_timeout" min:"1nanos"`
 
-	// IdleTimeout is how long optimist keeps an unused connection to a node. Keep it below the limits of firewalls between
-	// here and the engine: otherwise writes are lost on connections that a firewall has just closed.
+	// IdleTimeout is how long optimist keeps an unused connection to a node. Keep it below the limits of firewalls on the
+	// way to the engine: otherwise writes are lost on connections that a firewall has just closed.
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 
 	// MaxConnections is how many connections to one node may be open at once. Further requests wait for one.
@@ -149,19 +147,19 @@ type Upstream struct {
 	// AcquireTimeout is how long a request may wait for one of them. Then it gets a 503.
 	AcquireTimeout unit.Duration `json:"acquire_timeout" min:"1nanos"`
 
-	// AdaptiveLimit is whether optimist bounds how many guarded writes are out to the engine at once. It finds the bound by
-	// itself, from slow answers and 429s. Further writes wait in line, foreground first, for `acquire_timeout` at most,
-	// and then get a 429 with Retry-After; nothing of them was sent. No client gets all places. Writes that ask the engine
-	// to wait (`wait_for_active_shards`, `refresh=wait_for`), and what is only forwarded, never wait and aren't counted.
+	// AdaptiveLimit is whether optimist bounds how many guarded writes are out to the engine at once. It finds the bound
+	// from slow answers and 429s. Further writes wait, foreground first, for `acquire_timeout` at most, and then get a 429
+	// with Retry-After, unsent. No client gets all places. Writes that ask the engine to wait (`wait_for_active_shards`,
+	// `refresh=wait_for`), and what is only forwarded, aren't counted.
 	AdaptiveLimit bool `json:"adaptive_limit"`
 
-	// HealthInterval is the time between two health checks (`GET /`) of each node. Any answer below 500 means that the node
-	// is alive. 0 switches the check off: optimist then judges a node by the requests that it sends to it.
+	// HealthInterval is the time between two health checks (`GET /`) of each node. Any answer below 500 is alive. 0
+	// switches the check off: then clients' requests show it.
 	HealthInterval unit.Duration `json:"health_interval"`
 }
 
-// TLS is how optimist trusts https nodes, and which certificate it shows them. Files that change take effect within a second,
-// for new connections.
+// TLS is how optimist trusts https nodes, and which certificate it shows them. Changed files count within a second, for
+// new connections.
 type TLS struct {
 	// CAFile is a PEM file of the authorities that may have signed the nodes' certificates. Default: the system's.
 	CAFile string `json:"ca_file"`
@@ -175,8 +173,8 @@ type TLS struct {
 	// ServerName is the name that the nodes' certificates must have, if it isn't the URL's host.
 	ServerName string `json:"server_name"`
 
-	// Verify is `full` (default: signature and name) or `none`. Danger: with `none`, anybody between optimist and the engine
-	// can read and change everything, passwords included.
+	// Verify is `full` (default: signature and name) or `none`. Danger: with `none`, anybody on the way to the engine can
+	// read and change everything, passwords included.
 	Verify Verify `json:"verify"`
 }
 
@@ -190,9 +188,9 @@ type ServerTLS struct {
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of the authorities that may have signed clients' certificates. With it, the port lets in
-	// only clients with such a certificate. The certificate's names are a part of the client's identity: two names never
-	// share a session. The engine doesn't see the certificate. Default: clients need none.
+	// ClientCAFile is a PEM file of authorities. With it, only clients with a certificate that they have signed get in.
+	// The certificate's names are a part of the client's identity: two names never share a session. The engine doesn't see
+	// the certificate. Default: clients need none.
 	ClientCAFile string `json:"client_ca_file"`
 }
 
@@ -205,14 +203,13 @@ type AdminTLS struct {
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of the authorities that may have signed operators' certificates. An operator with such a
-	// certificate needs no token. Without `admin_token_file`, every request needs such a certificate, except those for
-	// health and readiness.
+	// ClientCAFile is a PEM file of authorities. An operator with a certificate that they have signed needs no token.
+	// Without `admin_token_file`, every request needs such a certificate, except those for health and readiness.
 	ClientCAFile string `json:"client_ca_file"`
 }
 
-// Auth is the file with optimist's own credentials. Give at most one of the three. The file holds only the secret; optimist
-// ignores a newline at its end. Secrets are never in the configuration, in flags or in variables, and never in the log.
+// Auth is the file with optimist's own credentials. Give at most one of the three. The file holds only the secret; a
+// newline at its end doesn't count.
 type Auth struct {
 	// APIKeyFile holds an API key: the `encoded` of the engine's answer, or `id:api_key`.
 	APIKeyFile string `json:"api_key_file"`
@@ -226,23 +223,23 @@ type Auth struct {
 
 // Limits are bounds for clients that are slow, large or many.
 type Limits struct {
-	// MaxConnections is how many clients may be connected at once. A further client gets a 503 and is disconnected. Each
-	// client needs a file descriptor, and a second one to the engine while it has a request under way.
+	// MaxConnections is how many clients may be connected at once. A further client gets a 503. Each needs a file
+	// descriptor, and a second one to the engine while it has a request under way.
 	MaxConnections int `json:"max_connections" min:"1"`
 
 	// MaxHeader is how large the line and the headers of a request may be together. A larger head gets a 431.
 	MaxHeader unit.Size `json:"max_header" min:"4KiB" max:"16MiB"`
 
-	// MaxGuardedBody is how large the body of a write may be, so that optimist guards it. A larger body is forwarded as a
-	// stream (reason=too_large); of a larger `_bulk` each item is guarded that isn't larger itself. A PATCH, or a rule's
-	// transform, adds at most as much to a document. Each write under way may take this much memory a few times.
+	// MaxGuardedBody is how large the body of a write may be, so that optimist guards it. A larger one is forwarded as a
+	// stream (reason=too_large); of a larger `_bulk`, each item is guarded that isn't larger itself. A PATCH, or a rule's
+	// transform, adds at most as much to a document. A write under way may take this much memory a few times.
 	MaxGuardedBody unit.Size `json:"max_guarded_body" min:"1KiB" max:"1GiB"`
 
-	// Memory is how many bytes the bodies, the collected answers and the merges of all requests under way may take together.
-	// A write that finds none gets a 503 `overloaded` with Retry-After, and a read passes without being remembered. What is
-	// only forwarded needs none, except for a bulk, if any rule guards writes, and for a head over 4KiB. One client gets at
-	// most half, and the less the more others hold. 0 is an eighth of the memory that the machine or the container has, at
-	// least eight times `max_guarded_body`, at most 4GiB.
+	// Memory is how much memory the bodies, the collected answers and the merges of all requests under way may take
+	// together. A write that finds none gets a 503 `overloaded` with Retry-After; a read passes without being remembered.
+	// What is only forwarded needs none, except for a bulk, if any rule guards writes, and for a head over 4KiB. One
+	// client gets at most half. 0 is an eighth of the memory of the machine or the container, at least eight times
+	// `max_guarded_body`, at most 4GiB.
 	Memory unit.Size `json:"memory"`
 
 	// HeaderTimeout is how long a client may take from the first byte of a request to the end of its headers. Then it gets a
@@ -260,13 +257,13 @@ type Limits struct {
 	// progress. 0: one byte is progress.
 	MinRate unit.Size `json:"min_rate"`
 
-	// IdleTimeout is how long a connection may wait for its next request. Keep it above the idle time of clients' pools and
-	// of load balancers in front: otherwise they send requests on connections that optimist is just closing.
+	// IdleTimeout is how long a connection may wait for its next request. Keep it above the idle time of clients' pools
+	// and of load balancers: otherwise they send requests on connections that optimist is just closing.
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 }
 
 // Sniffing is the answer to clients that ask for the engine's addresses (`_nodes/http`). Danger: a client that gets the
-// engine's own addresses sends its requests there from then on, and its writes are not guarded.
+// engine's own addresses sends its writes there, unguarded.
 type Sniffing struct {
 	// Answer is `rewrite` (default: `publish_address` becomes optimist's address) or `pass` (the engine's answer as it is).
 	Answer SniffAnswer `json:"answer"`
@@ -278,11 +275,10 @@ type Sniffing struct {
 // Sessions are how optimist knows which reads and writes belong to one client, and how long it remembers reads.
 type Sessions struct {
 	// Header is the request headers by which a client names its session: one thread of work, which reads, changes and
-	// writes. A single name is a list of one. The first one in the list that a request has counts. With it, bases are exact;
-	// without it, optimist guesses. A header that changes with every request, as `X-Opaque-Id` often does, is no session: no
-	// read would ever be the base of a write. `traceparent` names no session, and comes after all names: reads and writes of
-	// one trace belong together (docs/sessions.md, Traces). A header that names users or tenants
-	// (`identity`) tells clients apart, too, whichever header names the session.
+	// writes. The first one in the list that a request has counts. With it, bases are exact; without it, optimist guesses.
+	// Don't use a header that changes with every request, as `X-Opaque-Id` often does: no read would ever be the base of a
+	// write. `traceparent` names no session, and comes after all names: reads and writes of one trace belong together
+	// (docs/sessions.md, Traces).
 	Header Headers `json:"header"`
 
 	// Infer is the session of a client without the header: `credentials_and_address` (default), `credentials` (for clients
@@ -290,34 +286,32 @@ type Sessions struct {
 	// session from then on. Danger: with `credentials`, all processes with one API key are one session.
 	Infer Infer `json:"infer"`
 
-	// MaxAge is how long a read can be the base of a write. A later write follows the rule's `base.lost`.
+	// MaxAge is how long a read can be the base of a write. A later write follows `base.lost`.
 	MaxAge unit.Duration `json:"max_age" min:"1nanos"`
 
 	// Memory is the bound of the remembered reads, documents included. If it is full, the client that holds most loses its
 	// oldest entry: watch optimist_session_evictions_total.
 	Memory unit.Size `json:"memory" min:"1MiB"`
 
-	// File is where optimist notes the numbers of the revisions that clients have read and written, 4 MiB, without documents
-	// and names. It outlives `kill -9`, but not a power cut. After a start, it guards writes of documents that were read
-	// before (docs/sessions.md, After a start). Each process needs a file of its own, in a folder that exists. Default:
-	// `sessions` in the folder that the variable STATE_DIRECTORY names (systemd sets it); without the variable there is
-	// none.
+	// File is where optimist notes the numbers of the revisions that clients have read and written: 4 MiB, without
+	// documents and names. After a restart or `kill -9`, but not after a power cut, it guards writes of documents that
+	// were read before (docs/sessions.md, After a start). Each process needs a file of its own, in a folder that exists.
+	// Default: `sessions` in the folder STATE_DIRECTORY (systemd sets this variable), else none.
 	File string `json:"file"`
 
-	// TrustedProxies are addresses or networks (10.0.0.0/8) whose X-Forwarded-For optimist believes, if the client's address
-	// is part of the session. Danger: if clients can use such an address themselves, they can take each other's sessions, as
-	// far as they have each other's credentials.
+	// TrustedProxies are addresses or networks (10.0.0.0/8) whose X-Forwarded-For optimist believes. Danger: clients that
+	// can use such an address themselves can take the sessions of others with the same credentials.
 	TrustedProxies []Prefix `json:"trusted_proxies"`
 }
 
-// Identity is how optimist tells tenants and users apart. Some headers and query parameters name the user, the tenant, the
-// organisation or the cluster of a request. Clients that differ in one of them share no knowledge of optimist, and no write.
-// optimist knows the usual names (docs/deploying.md, Tenants). The lists here add to them. A star stands for any characters.
-// A name that begins with a minus sign isn't one of them: `-x-user`. The last name that fits counts.
+// Identity is how optimist tells tenants and users apart. Some headers and query parameters name the user, the tenant or
+// the cluster of a request. Clients that differ in one of them share no base and no write. optimist knows the usual names
+// (docs/deploying.md, Tenants). The lists here add to them. A star stands for any characters, a minus sign in front takes
+// a name out: `-x-user`. The last name that fits counts.
 type Identity struct {
-	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway between optimist and the
-	// engine chooses the cluster by a header that isn't known here, clients get each other's bases. The log names a header
-	// that looks like one. Don't list an id of requests: every request would come from another client.
+	// Fields are further names of headers, for example [X-Shop, X-Env-*]. Danger: if a gateway behind optimist chooses the
+	// cluster by a header that isn't known here, clients get each other's bases. The log names a header that looks like
+	// one. Don't list an id of requests: every request would come from another client.
 	Fields []string `json:"fields"`
 
 	// Parameters are further names of query parameters.
@@ -338,8 +332,8 @@ type Drain struct {
 	// interrupt from the keyboard skips it.
 	Delay unit.Duration `json:"delay"`
 
-	// Timeout is how long requests under way may take. Then they are cut. 0: no limit, because some of the engine's requests
-	// take hours, and the sender of the signal has a limit of its own.
+	// Timeout is how long requests under way may take. Then they are cut. 0: no limit; the sender of the signal has one of
+	// its own.
 	Timeout unit.Duration `json:"timeout"`
 }
 
@@ -348,8 +342,8 @@ type Log struct {
 	// Format is `text` (default) or `json`.
 	Format LogFormat `json:"format"`
 
-	// Level is `debug`, `info` (default), `warn` or `error`. With `debug` there is a line for each request: method, path,
-	// status, outcome. No level logs bodies, credentials or query strings.
+	// Level is `debug`, `info` (default), `warn` or `error`. `debug` logs each request: method, path, status, outcome. No
+	// level logs bodies, credentials or query strings.
 	Level LogLevel `json:"level"`
 }
 

@@ -7,23 +7,21 @@ import (
 )
 
 // DeadLetters are the writes that can't be placed, of rules with `on_exhausted: dead_letter`, and changes that can't be
-// undone. Without such a rule, and such a change, optimist keeps and creates nothing.
+// undone. Without such a rule, and such a change, optimist creates nothing.
 type DeadLetters struct {
 	// Sink is `engine` (default: an index of the engine), `kafka` (a topic) or `file` (the folder alone).
 	Sink Sink `json:"sink"`
 
-	// Index is where the engine keeps them. optimist creates it with the first dead letter. optimist's own credentials
-	// (`upstream.auth`) need the rights to create, read and write it. Danger: dead letters hold documents. Everybody who may
-	// read this index can read them.
+	// Index is where the engine keeps them. optimist creates it with the first dead letter; `upstream.auth` needs the
+	// rights to create, read and write it. Danger: everybody who may read this index can read the documents in it.
 	Index string `json:"index"`
 
 	// Kafka is the topic, for `sink: kafka`.
 	Kafka Kafka `json:"kafka"`
 
-	// Folder is where dead letters are while the sink can't take them; optimist moves them there later. `sink: file` needs
-	// it. Each letter is a file, and on the disk before the client gets the answer. Each process needs a folder of its own.
-	// Default: `dead-letters` in the folder that the variable STATE_DIRECTORY names; without the variable there is none, and
-	// a write gets its error while the sink is away.
+	// Folder is where dead letters are while the sink can't take them. `sink: file` needs it. Each letter is a file, and
+	// on the disk before the client gets the answer. Each process needs a folder of its own. Default: `dead-letters` in
+	// the folder STATE_DIRECTORY (systemd sets this variable), else none: a write gets its error while the sink is away.
 	Folder string `json:"folder"`
 
 	// MaxFolder is how many bytes the folder may hold. If it is full, writes get their errors.
@@ -42,9 +40,8 @@ type Kafka struct {
 	// Brokers are some of the cluster's: host:port.
 	Brokers []string `json:"brokers"`
 
-	// Topic is the topic's name. optimist creates it if it isn't there, with one partition, and with no end of the time that
-	// records are kept. Danger: a topic with `cleanup.policy: compact` can't be used, because a dead letter's last record
-	// isn't always the one that counts.
+	// Topic is the topic's name. If it isn't there, optimist creates it with one partition, whose records are kept for
+	// ever. A topic with `cleanup.policy: compact` can't be used.
 	Topic string `json:"topic"`
 
 	// Replicas is in how many brokers a topic is that optimist creates. 0: the brokers' own default.

@@ -8,15 +8,14 @@ import (
 	"optimist/internal/unit"
 )
 
-// Locks are global, document and tree locks with leases, queues and tokens. They work in every mode, because only clients
-// that ask for a lock get one.
+// Locks are global, document and tree locks with leases, queues and tokens. They work in every mode.
 type Locks struct {
-	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. It must begin with `/_`,
-	// so that no index has its name. Empty switches locks off: requests for them go to the engine.
+	// Path is the segment under which locks are: `/_lock/global/{name}`, `/{index}/_lock/doc/{id}`. It must begin with
+	// `/_`. Empty switches locks off: requests for them go to the engine.
 	Path string `json:"path"`
 
-	// Store is what keeps the locks: `engine` (default), `zookeeper` or `memcached`. The last two have no trees and no list
-	// of locks: requests for them get a 400. memcached is best effort, and has no queue. All proxies need the same store.
+	// Store is what keeps the locks: `engine` (default), `zookeeper` or `memcached`. The last two have no trees and no
+	// list of locks (400). memcached is best effort, and has no queue. All proxies need the same store.
 	Store LockStore `json:"store"`
 
 	// ZooKeeper is the ensemble, for `store: zookeeper`.
@@ -25,14 +24,14 @@ type Locks struct {
 	// Memcached is the servers, for `store: memcached`.
 	Memcached Memcached `json:"memcached"`
 
-	// Index is where the documents of the locks are. optimist creates it with the first lock. optimist's own credentials
-	// (`upstream.auth`) need the rights to create, read and write it. Danger: if you delete it, optimist forgets all
-	// holders, and tokens may start again from lower ones.
+	// Index is where the locks are. optimist creates it with the first lock; `upstream.auth` needs the rights to create,
+	// read and write it. Danger: if you delete it, optimist forgets all holders, and tokens may start again from lower
+	// ones.
 	Index string `json:"index"`
 
 	// Scripts is `auto` (default: optimist finds out with the first lock), `always` or `never`. With scripts, the engine's
-	// clock judges leases. Without, a lease has ended when a proxy has seen it unchanged for its ttl; so it can take twice
-	// the ttl until a dead holder's lock is free. The first proxy on an index decides for all.
+	// clock judges leases. Without, a proxy has to see a lease unchanged for its ttl; so it can take twice the ttl until a
+	// dead holder's lock is free. The first proxy on an index decides for all.
 	Scripts Scripts `json:"scripts"`
 
 	// TTL is how long a lease is, if the request doesn't say.
@@ -48,25 +47,25 @@ type Locks struct {
 	// take turns.
 	Overtake int `json:"overtake" min:"1"`
 
-	// Chain is how many waiting clients optimist may promise the same lock ahead. The lock then goes from client to client
-	// without waiting for the engine. 0 switches it off. optimist promises only locks that nobody keeps for long, only if
-	// scripts judge leases, and no trees. Danger: if optimist is killed, its promises keep others waiting for up to `ttl`.
+	// Chain is how many waiting clients optimist may promise the same lock ahead, so that it goes from client to client
+	// without waiting for the engine. 0 switches it off. Only for locks that nobody keeps for long, if scripts judge
+	// leases, and not for trees. Danger: if optimist is killed, its promises keep others waiting for up to `ttl`.
 	Chain int `json:"chain" min:"0" max:"15"`
 
-	// TreeSize is how many leases one tree may hold at once. One more gets a 429. All of them are in one document, which is
-	// written whole with every change: they may take no more than 512 bytes each on average, and one owner, or one client's
-	// address, gets at most seven times what is free.
+	// TreeSize is how many leases one tree may hold at once. One more gets a 429. All of them are in one document, which
+	// is written whole with every change: no more than 512 bytes each on average. One owner, or one client's address, gets
+	// at most seven times what is free.
 	TreeSize int `json:"tree_size" min:"1"`
 
 	// Compat makes the documents of one index locks, by the requests of Elasticsearch: The Definitive Guide.
 	Compat Compat `json:"compat"`
 }
 
-// Compat is an index whose documents are locks, as in the Definitive Guide's chapter on concurrency. Its creates,
+// Compat is an index whose documents are locks, as in the Definitive Guide's chapter on concurrency. The book's creates,
 // scripted updates and deletes work as printed, and the locks have leases.
 type Compat struct {
-	// Index is the name of this index in requests. Empty: there is none. Aliases go to the engine. Requests to this index
-	// that the book doesn't have are refused.
+	// Index is the name of this index in requests. Empty: there is none. Aliases go to the engine. Other requests to this
+	// index are refused.
 	Index string `json:"index"`
 
 	// Type is the mapping type of locks in the path, as in `/fs/lock/1`. Requests without a type are for locks, too. Those
@@ -98,8 +97,8 @@ type ZooKeeper struct {
 	Root string `json:"root"`
 
 	// SessionTimeout is how long the ensemble waits for a proxy that it doesn't hear of, until the proxy's locks are free.
-	// No lease is promised for longer: the answer to a request for a longer one says how long it is. The ensemble has bounds
-	// of its own (minSessionTimeout, maxSessionTimeout).
+	// No lease is longer, whatever a request asks for. The ensemble has bounds of its own (minSessionTimeout,
+	// maxSessionTimeout).
 	SessionTimeout unit.Duration `json:"session_timeout" min:"100ms" max:"1h"`
 
 	// ConnectionRetries is how often optimist tries again if there is no connection. Then the request for the lock gets a

@@ -35,9 +35,8 @@ type Step struct {
 	// milliseconds), `epoch_millis` or `epoch_second` (numbers).
 	Format TimeFormat `json:"format,omitzero"`
 
-	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current, base and candidate (the
-	// document that would be written so far). Without it the step always runs. Reading current costs a read if nothing else
-	// reads it.
+	// When is a condition in CEL (`incoming.status == "published"`) over request, incoming, current, base and candidate
+	// (the document that would be written so far). Reading current may cost a read. Default: the step always runs.
 	When string `json:"when,omitzero"`
 }
 

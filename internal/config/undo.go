@@ -4,14 +4,14 @@ import "optimist/internal/unit"
 
 // Undo is how locks with `undo: true` have what was written under them undone, if their holder dies.
 type Undo struct {
-	// Auth is the credentials by which optimist keeps the journals and undoes writes, as in `upstream.auth`. Without them a
-	// lock with undo is refused. They need the rights to create, read and write the index of the journals, and to read and
-	// write every document that is written under such a lock. By the privilege view_index_metadata optimist sees whether an
-	// index was made anew meanwhile.
+	// Auth is the credentials by which optimist keeps the journals and undoes writes. Without them a lock with undo is
+	// refused. They need the rights to create, read and write the index of the journals, and to read and write every
+	// document that is written under such a lock. With the privilege view_index_metadata optimist sees whether an index
+	// was made anew meanwhile.
 	Auth Auth `json:"auth"`
 
-	// Index is where the journals are. optimist creates it with the first lock with undo. Only optimist should be able to
-	// read it, because of the documents. Danger: if you delete it, nothing is undone.
+	// Index is where the journals are. optimist creates it with the first lock with undo. It holds documents, so only
+	// optimist should be able to read it. Danger: if you delete it, nothing is undone.
 	Index string `json:"index"`
 
 	// MaxDocuments is how many writes may be made under one lock with undo. More are refused with a 413. A rollback holds
