@@ -25,7 +25,7 @@ type Config struct {
 	Version int `json:"version"`
 
 	// Listen is the address of the data port: applications send their requests to it instead of to the engine. The default
-	// is for this machine only; `:9280` is every interface. Danger: optimist checks no credentials. Everybody who reaches
+	// is for this machine only; `:9280` is every interface. Danger: optimist checks no credentials: everybody who reaches
 	// this port can do what the engine allows.
 	Listen string `json:"listen" like:"host and port, as in 127.0.0.1:9280 or :9280"`
 
@@ -34,8 +34,8 @@ type Config struct {
 	ListenTLS ServerTLS `json:"listen_tls"`
 
 	// Admin is the address of the admin listener: health, metrics, mode, the current configuration, profiles. Empty
-	// switches it off. Danger: everybody who may use it can switch guarding off. A loopback address asks for no
-	// credentials. Any other address needs `admin_token_file` or `admin_tls.client_ca_file`.
+	// switches it off. Danger: everybody who may use it can switch guarding off, so any address but a loopback one needs
+	// `admin_token_file` or `admin_tls.client_ca_file`.
 	Admin string `json:"admin" like:"host and port, as in 127.0.0.1:9281; \"\" for no listener"`
 
 	// AdminTLS is TLS for the admin listener.
@@ -137,8 +137,8 @@ type Upstream struct {
 	// some requests take hours.
 	ConnectTimeout unit.Duration `json:"connect_timeout" min:"1nanos"`
 
-	// IdleTimeout is how long optimist keeps an unused connection to a node. Keep it below the limits of firewalls on the
-	// way to the engine: otherwise writes are lost on connections that a firewall has just closed.
+	// IdleTimeout is how long optimist keeps an unused connection to a node. Danger: writes are lost on connections that a
+	// firewall has just closed, so keep it below the limits of firewalls on the way to the engine.
 	IdleTimeout unit.Duration `json:"idle_timeout" min:"1nanos"`
 
 	// MaxConnections is how many connections to one node may be open at once. Further requests wait for one.
@@ -188,9 +188,9 @@ type ServerTLS struct {
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of authorities. With it, only clients with a certificate that they have signed get in.
-	// The certificate's names are a part of the client's identity: two names never share a session. The engine doesn't see
-	// the certificate. Default: clients need none.
+	// ClientCAFile is a PEM file of authorities: only clients with a certificate that they have signed get in. The
+	// certificate's names are a part of the client's identity: two names never share a session. The engine doesn't see the
+	// certificate. Default: clients need none.
 	ClientCAFile string `json:"client_ca_file"`
 }
 
@@ -203,7 +203,7 @@ type AdminTLS struct {
 	// KeyFile is the certificate's key, PEM, not encrypted.
 	KeyFile string `json:"key_file"`
 
-	// ClientCAFile is a PEM file of authorities. An operator with a certificate that they have signed needs no token.
+	// ClientCAFile is a PEM file of authorities: an operator with a certificate that they have signed needs no token.
 	// Without `admin_token_file`, every request needs such a certificate, except those for health and readiness.
 	ClientCAFile string `json:"client_ca_file"`
 }

@@ -82,6 +82,15 @@ func (m *manual) text(doc, self string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// inShort is what a row of the reference has of a key's meaning: the first sentence, and those about defaults, 0, "" and dangers. The file
+// configs/optimist.yaml has all of them.
+func inShort(meaning string) string {
+	sentences := strings.SplitAfter(meaning, ". ")
+	return strings.TrimSpace(sentences[0] + strings.Join(slices.DeleteFunc(sentences[1:], func(s string) bool {
+		return !slices.ContainsFunc([]string{"Default:", "0 ", "0:", "Empty", "Danger:"}, func(begin string) bool { return strings.HasPrefix(s, begin) })
+	}), ""))
+}
+
 // section is one struct of the configuration, at the path where it stands.
 type section struct {
 	path string
@@ -193,7 +202,7 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 				path := join(s.path, key)
 				meaning := m.text(m.fields[s.t.Name()+"."+f.Name], f.Name)
 				said[meaning] = true
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", keyCell(path, key, f.Type), defaultCell(path, all), strings.ReplaceAll(meaning, "|", "\\|"))
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", keyCell(path, key, f.Type), defaultCell(path, all), strings.ReplaceAll(inShort(meaning), "|", "\\|"))
 			}
 		}
 	}

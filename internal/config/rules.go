@@ -74,10 +74,10 @@ type Rule struct {
 	// within the limits of `retry`) or `pass` (the client gets the 429 at once, as it always does if a disk is full).
 	Rejected Rejected `json:"rejected"`
 
-	// OnExhausted is for writes that can't be placed: the write still conflicts after all attempts, or the engine refuses
-	// what is in it, is too busy, or can't be reached. `fail` (default): the client gets the error. `dead_letter`:
-	// optimist stores the write, and the client gets a 202 with the dead letter's id (docs/dead-letters.md). Danger: a
-	// client that takes a 202 for success doesn't notice that nothing was written.
+	// OnExhausted is for writes that can't be placed: `fail` (default: the client gets the error) or `dead_letter`
+	// (optimist stores the write, and the client gets a 202 with the dead letter's id: docs/dead-letters.md). A write
+	// can't be placed if it still conflicts after all attempts, or if the engine refuses what is in it, is too busy, or
+	// can't be reached. Danger: a client that takes a 202 for success doesn't notice that nothing was written.
 	OnExhausted OnExhausted `json:"on_exhausted"`
 
 	// Locks are `off` (default: locks exclude only clients that ask for locks) or `enforce`: a write to a document that
@@ -105,10 +105,9 @@ type Rule struct {
 
 // Match is which requests a rule takes. All keys must fit.
 type Match struct {
-	// Index are names or patterns (`orders-*`). `*` stands for any number of characters. Only a pattern with a leading dot
-	// fits a name with a leading dot. A pattern with a leading `-` excludes what it fits: [`*`, `-logs-*`]. Default: every
-	// index except those with a leading dot, data streams, `logs-*`, `metrics-*`, `traces-*`, and optimist's own
-	// (`optimist-*`).
+	// Index are names or patterns: `*` stands for any number of characters, and a leading `-` excludes: [`orders-*`,
+	// `-orders-test`]. Only a pattern with a leading dot fits a name with a leading dot. Default: every index except those
+	// with a leading dot, data streams, `logs-*`, `metrics-*`, `traces-*`, and optimist's own (`optimist-*`).
 	Index []string `json:"index"`
 
 	// Ops are the operations: `index`, `create`, `update`, `patch`, `delete`; as single requests or in a bulk.
@@ -118,9 +117,9 @@ type Match struct {
 	// `{X-Tenant: "acme-*"}`. If a request has a header more than once, one value must fit.
 	Headers HeaderPatterns `json:"headers"`
 
-	// Users are names or patterns. One of them must fit the request's user: the one as whom the engine shall run the
+	// Users are names or patterns, one of which must fit the request's user: the one as whom the engine shall run the
 	// request, or in its Basic credentials, or that a gateway names (docs/rules.md). API keys, tokens and certificates
-	// name no user. Default: anybody. Danger: the client itself sends this name. It protects nothing that the engine
+	// name no user. Default: anybody. Danger: the client itself sends this name, so it protects nothing that the engine
 	// doesn't protect.
 	Users []string `json:"users"`
 
@@ -174,9 +173,9 @@ type Merge struct {
 	// `fail` (409 naming the paths, also if both clients made the same change).
 	Default MergeDefault `json:"default"`
 
-	// Paths are strategies for single paths. Keys are JSON Pointers (`/stock`, `/lines/*/price`; `*` is every element or
-	// key). Values are `sent`, `current`, `fail`, `sum` (both differences count), `max`, `min`, `union`, `append`, or
-	// `{by_key: FIELD}` for lists of objects, merged element by element. If two paths fit, the more exact one counts.
+	// Paths are strategies for single paths, by their JSON Pointers (`/stock`, `/lines/*/price`; `*` is every element or
+	// key): `sent`, `current`, `fail`, `sum` (both differences count), `max`, `min`, `union`, `append`, or `{by_key:
+	// FIELD}` for lists of objects, merged element by element. If two paths fit, the more exact one counts.
 	Paths MergePaths `json:"paths"`
 }
 

@@ -4,8 +4,8 @@ import "optimist/internal/unit"
 
 // Undo is how locks with `undo: true` have what was written under them undone, if their holder dies.
 type Undo struct {
-	// Auth is the credentials by which optimist keeps the journals and undoes writes. Without them a lock with undo is
-	// refused. They need the rights to create, read and write the index of the journals, and to read and write every
+	// Auth is the credentials by which optimist keeps the journals and undoes writes. Default: none, and a lock with undo
+	// is refused. They need the rights to create, read and write the index of the journals, and to read and write every
 	// document that is written under such a lock. With the privilege view_index_metadata optimist sees whether an index
 	// was made anew meanwhile.
 	Auth Auth `json:"auth"`

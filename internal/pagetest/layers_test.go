@@ -16,7 +16,7 @@ import (
 	"optimist/internal/pagetest"
 )
 
-var update = flag.Bool("update", false, "write docs/layers.svg and the tables in docs/architecture.md anew")
+var update = flag.Bool("update", false, "write docs/layers.svg and the table in docs/architecture.md anew")
 
 const (
 	root    = "../.."
@@ -103,15 +103,10 @@ func folder(name string) string {
 	return "internal/" + name
 }
 
-// packages are the folders of the program's packages, each with what it imports of the others, and what its comment says it does.
-type packages map[string]struct {
-	imports []string
-	does    string
-}
-
-func readPackages(t *testing.T) packages {
+// readPackages finds the folders of the program's packages, each with what it imports of the others.
+func readPackages(t *testing.T) map[string][]string {
 	t.Helper()
-	all := packages{}
+	all := map[string][]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		switch {
@@ -122,35 +117,24 @@ func readPackages(t *testing.T) packages {
 		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		in := filepath.ToSlash(filepath.Dir(name))
-		p := all[in]
+		imports := all[in]
 		for _, i := range file.Imports {
 			if of, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "optimist/"); ok {
-				p.imports = append(p.imports, of)
+				imports = append(imports, of)
 			}
 		}
-		if file.Doc != nil {
-			p.does = does(file.Doc.Text())
-		}
-		all[in] = p
+		all[in] = imports
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// does is the first sentence of a package's comment, without the package's name, and without what a colon introduces.
-func does(comment string) string {
-	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(comment), " ")+" ", ". ")
-	sentence, _, _ = strings.Cut(sentence, ": ")
-	words := strings.SplitN(sentence, " ", 3)
-	return strings.ReplaceAll(words[2], "|", `\|`)
 }
 
 // TestImportsPointDownInTheDrawing: each package stands in one layer, and imports nothing of the layers above.
@@ -178,7 +162,7 @@ func TestImportsPointDownInTheDrawing(t *testing.T) {
 		if !ok {
 			t.Errorf("%s stands in no layer: add it to the list in this file, and run the test with -update", in)
 		}
-		for _, of := range all[in].imports {
+		for _, of := range all[in] {
 			if below, ok := level[of]; ok && below < at {
 				t.Errorf("%s, among the %s, imports %s, among the %s", in, layers[at].name, of, layers[below].name)
 			}
@@ -186,24 +170,14 @@ func TestImportsPointDownInTheDrawing(t *testing.T) {
 	}
 }
 
-// TestTheTablesAreTheLayers writes, or compares, the tables of layers and of packages in docs/architecture.md.
-func TestTheTablesAreTheLayers(t *testing.T) {
-	all := readPackages(t)
-	var list, members strings.Builder
+// TestTheTableIsTheLayers writes, or compares, the table of layers in docs/architecture.md.
+func TestTheTableIsTheLayers(t *testing.T) {
+	var list strings.Builder
 	list.WriteString("| layer | what its packages know about |\n| --- | --- |\n")
-	members.WriteString("| layer | package | what it does |\n| --- | --- | --- |\n")
 	for _, l := range layers {
 		fmt.Fprintf(&list, "| %s | %s |\n", l.name, l.about)
-		name := l.name
-		for _, part := range slices.Concat(l.rows...) {
-			for _, p := range part.packages {
-				fmt.Fprintf(&members, "| %s | `%s` | %s |\n", name, folder(p), all[folder(p)].does)
-				name = ""
-			}
-		}
 	}
 	pagetest.Golden(t, page, "layers", list.String(), *update)
-	pagetest.Golden(t, page, "packages", members.String(), *update)
 }
 
 // The drawing's measures, in its units.
