@@ -48,7 +48,7 @@ type Config struct {
 
 	// Mode is how optimist handles writes: `guard` (default), `observe` (changes no byte, counts lost updates), `off`
 	// (forwards everything). A rule's own mode can only do less than this. `optimist mode` changes it in a running
-	// optimist. A reload sets it again only if the file's value is another one.
+	// optimist. A reload sets it again only if the file's value has changed.
 	Mode Mode `json:"mode"`
 
 	// Upstream is the engine.
@@ -154,7 +154,7 @@ type Upstream struct {
 	AdaptiveLimit bool `json:"adaptive_limit"`
 
 	// HealthInterval is the time between two health checks (`GET /`) of each node. Any answer below 500 is alive. 0
-	// switches the check off: then clients' requests show it.
+	// switches the check off: then clients' requests show whether a node is alive.
 	HealthInterval unit.Duration `json:"health_interval"`
 }
 

@@ -87,7 +87,7 @@ func (m *manual) text(doc, self string) string {
 func inShort(meaning string) string {
 	sentences := strings.SplitAfter(meaning, ". ")
 	return strings.TrimSpace(sentences[0] + strings.Join(slices.DeleteFunc(sentences[1:], func(s string) bool {
-		return !slices.ContainsFunc([]string{"Default:", "0 ", "0:", "Empty", "Danger:"}, func(begin string) bool { return strings.HasPrefix(s, begin) })
+		return !slices.ContainsFunc([]string{"Default:", "0 ", "0:", "With 0", "Empty", "Danger:"}, func(begin string) bool { return strings.HasPrefix(s, begin) })
 	}), ""))
 }
 

@@ -26,8 +26,8 @@ type Rule struct {
 	Transform []Step `json:"transform"`
 
 	// Pipeline is for indices with an ingest pipeline: `guard` (default: writes are guarded, and the client gets a 409 on
-	// a conflict) or `rerun` (conflicts merge, and the pipeline runs again on the merged document). Danger: a pipeline
-	// that isn't idempotent counts or appends twice.
+	// a conflict) or `rerun` (conflicts merge, and the pipeline runs again on the merged document). Danger: with `rerun` a
+	// pipeline that isn't idempotent counts or appends twice.
 	Pipeline Pipeline `json:"pipeline"`
 
 	// OnConflict is `merge` (default) or `fail`: a stale write gets the engine's own 409.
@@ -117,9 +117,9 @@ type Match struct {
 	// `{X-Tenant: "acme-*"}`. If a request has a header more than once, one value must fit.
 	Headers HeaderPatterns `json:"headers"`
 
-	// Users are names or patterns, one of which must fit the request's user: the one as whom the engine shall run the
-	// request, or in its Basic credentials, or that a gateway names (docs/rules.md). API keys, tokens and certificates
-	// name no user. Default: anybody. Danger: the client itself sends this name, so it protects nothing that the engine
+	// Users are names or patterns, one of which must fit the request's user: the first of `es-security-runas-user`,
+	// `opendistro_security_impersonate_as`, `sg_impersonate_as`, the name in its Basic credentials, `x-proxy-user` and
+	// `x-forwarded-user`. API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself sends this name, so it protects nothing that the engine
 	// doesn't protect.
 	Users []string `json:"users"`
 
