@@ -119,8 +119,8 @@ type Match struct {
 
 	// Users are names or patterns, one of which must fit the request's user: the first of `es-security-runas-user`,
 	// `opendistro_security_impersonate_as`, `sg_impersonate_as`, the name in its Basic credentials, `x-proxy-user` and
-	// `x-forwarded-user`. API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself sends this name, so it protects nothing that the engine
-	// doesn't protect.
+	// `x-forwarded-user`. API keys, tokens and certificates name no user. Default: anybody. Danger: the client itself
+	// sends this name, so it protects nothing that the engine doesn't protect.
 	Users []string `json:"users"`
 
 	byDefault bool // the file names no index
