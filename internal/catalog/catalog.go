@@ -37,7 +37,7 @@ const (
 	maxNames     = 4096
 	maxName      = 1 << 10          // bytes: no index has so long a name, but a date expression may be as long as somebody likes
 	askingBudget = 30 * time.Second // how long an answer is waited for at most
-	readBudget   = time.Second      // and how long for a read, whose client waits for its answer meanwhile
+	readBudget   = time.Second      // and how long for a read, whose client waits for its answer meanwhile: see Patience
 )
 
 // Engine is what the catalog asks the engine; *es.Client is one.
@@ -57,6 +57,8 @@ type Asker struct {
 	Caller      es.Caller
 	// Until is when the client has no use for an answer any more: its write isn't tried again then. Zero: it isn't known.
 	Until time.Time
+	// Patience is that of the read for which Learn and IsSame ask. Nil: each of their questions is of a read of its own.
+	Patience *Patience
 }
 
 // patience is how long the client waits for an answer. It is at least as long as a read waits.
@@ -194,8 +196,7 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	return ix, err
 }
 
-// Learn is Resolve for a read, whose client waits for the end of its answer. It waits no longer than a second for others that ask,
-// and no longer than a second for an answer of its own. For a while after a failure, Learn asks nothing. For as long, it doesn't ask again
+// Learn is Resolve for a read: it waits as Patience says. For a while after a failure, Learn asks nothing. For as long, it doesn't ask again
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is doc.ErrNotWritten.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
@@ -220,15 +221,16 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	if f := e.index.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
 		return lastKnown(e.index.last.Load(), name, f.err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readBudget)
-	defer cancel()
-	asker.Until = time.Now().Add(readBudget)
-	ix, err := c.resolve(ctx, asker, name, 0)
-	if err == nil && ix.UUID == "" && ix.Unknown == "" {
+	ix, err := c.resolveSoon(ctx, asker, name, 0)
+	switch {
+	case err == nil && ix.UUID == "" && ix.Unknown == "":
 		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
-	}
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	case errors.Is(err, context.DeadlineExceeded):
 		e.index.failure.Store(&failure{c.Now(), readBudget, err})
+	case errors.Is(err, errImpatient):
+		if known, ok := c.Cached(asker.Realm, name); ok {
+			return known, nil
+		}
 	}
 	return ix, err
 }

@@ -121,11 +121,6 @@ func (rd *Reading) watchStatus() bool {
 	if known {
 		d.Ref = ix.Ref(d.Ref.Routing, d.Ref.ID)
 	}
-	absent := func() {
-		if !rd.settle(d) || !rd.clientLeft() {
-			rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
-		}
-	}
 	o := proxy.ForwardOptions{OnHead: func(h *wire.Head, first []byte) []wire.Field {
 		switch {
 		case h.Status == http.StatusNotFound && !Partial(op.Query):
@@ -149,8 +144,11 @@ func (rd *Reading) watchStatus() bool {
 			body, ok := rd.copy.Body()
 			missing = ok && es.NoDocument(body)
 		}
-		if missing && rd.copy.Status == http.StatusNotFound && !rd.clientLeft() {
-			absent()
+		if !missing || rd.copy.Status != http.StatusNotFound {
+			return
+		}
+		if rd.settle(d); !rd.clientLeft() {
+			rd.w.Sessions.ReadAbsent(rd.client.Session, rd.home(d), rd.epoch)
 		}
 	}
 	rd.r.Pass(o)

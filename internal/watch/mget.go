@@ -94,7 +94,7 @@ func (rd *Reading) mgetAnswer(q *requestBody, routing string, answer []byte, sta
 }
 
 // pathIsIndex reports whether the path names an index. If it doesn't, it may be the prefix by which a gateway tells tenants apart. Then
-// nobody knows which document is meant by another index's name. All of the answer must be here: see askFor.
+// nobody knows which document is meant by another index's name. All of the answer must be here: see asker.
 func (rd *Reading) pathIsIndex() bool {
 	ix, known := rd.learn(rd.r.Index())
 	return known && ix.Exists()

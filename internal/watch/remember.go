@@ -32,11 +32,11 @@ func (rd *Reading) remember(d *Document) {
 			return
 		}
 	}
-	if rd.r.Op().Head || rd.clientLeft() {
+	if rd.r.Op().Head {
 		return
 	}
 	rd.lookAtName(d)
-	if rd.lookAtIndex(d) && rd.clientLeft() {
+	if rd.lookAtIndex(d); rd.clientLeft() {
 		return
 	}
 	ref := rd.home(d)
@@ -79,20 +79,16 @@ func (rd *Reading) lookAtName(d *Document) {
 	}
 }
 
-// lookAtIndex notes what the read shows of the index, and reports whether it has asked the engine for it, which may take long.
-func (rd *Reading) lookAtIndex(d *Document) (asked bool) {
+// lookAtIndex notes what the read shows of the index. The engine may be asked for it, which may take long.
+func (rd *Reading) lookAtIndex(d *Document) {
 	switch missing := d.absent && d.noIndex; {
-	case missing && rd.ticket != 0:
-		if !rd.isSame(d.Ref.Index) {
-			rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
-			rd.questions.isOfNow(d.Ref.Index, rd.w.Sessions.Epoch())
-		}
-		return true
+	case missing && (rd.ticket == 0 || rd.isSame(d.Ref.Index)):
 	case missing:
+		rd.w.Sessions.IndexMissing(rd.client.Session.Credentials(), d.Ref.Index, rd.ticket)
+		rd.questions.isOfNow(d.Ref.Index, rd.w.Sessions.Epoch())
 	case d.absent, d.whole && d.Numbered:
-		return rd.settle(d)
+		rd.settle(d)
 	}
-	return false
 }
 
 // isSame has the engine asked, once for a read, whether the index is still the one that it was, although the read shows something else. A
@@ -103,8 +99,7 @@ func (rd *Reading) isSame(index string) bool {
 	if asked || !rd.w.Catalog.Knows(rd.r.Client().Realm, index) {
 		return same
 	}
-	same = true // unless the engine says something else
-	if rd.waitFor(func() { same = rd.w.Catalog.IsSame(rd.r.Context(), rd.r.Asker(), index) }); !same {
+	if same = rd.w.Catalog.IsSame(rd.r.Context(), rd.asker(), index); !same {
 		q.isOfNow(index, rd.w.Sessions.Epoch())
 	}
 	if q.same == nil {

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"cmp"
-	"context"
 
 	"optimist/internal/api"
 	"optimist/internal/catalog"
@@ -43,20 +42,18 @@ func (rd *Reading) remembers(ru *rule.Rule) bool {
 // Stamper is the rule whose stamps the documents have that a write may bring back to an index, if its mode is least or more; nil is none.
 // Where only what is behind the name decides, the engine is asked, once a minute for an index, and once a second for an alias.
 func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rule.Rule {
-	return w.stamperBy(func(ctx context.Context, asker catalog.Asker, name string) (catalog.Index, error) {
-		return w.Catalog.Resolve(ctx, asker, name, 0)
-	}, r, index, least)
+	return w.stamperBy(r, index, least, func(name string) (catalog.Index, bool) {
+		ix, err := w.Catalog.Resolve(r.Context(), r.Asker(), name, 0)
+		return ix, err == nil
+	})
 }
 
 // stamper is the rule that stamps what the read finds in the index that it names. Its client doesn't wait for the engine as a write does.
 func (rd *Reading) stamper() *rule.Rule {
-	return rd.w.stamperBy(rd.w.Catalog.Learn, rd.r, rd.r.Index(), rule.Guard)
+	return rd.w.stamperBy(rd.r, rd.r.Index(), rule.Guard, rd.learn)
 }
 
-// question is how the catalog is asked what a name stands for.
-type question func(ctx context.Context, asker catalog.Asker, name string) (catalog.Index, error)
-
-func (w *Watcher) stamperBy(ask question, r *client.Request, index string, least rule.Mode) *rule.Rule {
+func (w *Watcher) stamperBy(r *client.Request, index string, least rule.Mode, ask func(string) (catalog.Index, bool)) *rule.Rule {
 	rules := w.Rules.Rules()
 	if !rules.Stamps() || w.Rules.Mode() < least {
 		return nil
@@ -66,8 +63,8 @@ func (w *Watcher) stamperBy(ask question, r *client.Request, index string, least
 	if st != nil || !rules.StampsElsewhere(&a) || !api.OneIndex(index) {
 		return st
 	}
-	ix, err := ask(r.Context(), r.Asker(), index)
-	if err != nil || !ix.Exists() {
+	ix, known := ask(index)
+	if !known || !ix.Exists() {
 		return nil
 	}
 	a.Concrete, a.Stream = ix.Name, ix.DataStream

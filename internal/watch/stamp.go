@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"math/rand/v2"
 
 	"optimist/internal/budget"
@@ -66,7 +65,7 @@ func (rd *Reading) put(d *Document, ix *catalog.Index) bool {
 func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	name := string(d.Index)
 	if d.name != "" {
-		ix, known = rd.learnBy(rd.w.Catalog.Learn, d.name)
+		ix, known = rd.learn(d.name)
 		if known && ix.Exists() && (name == "" || ix.Name == name) {
 			return ix, true
 		}
@@ -74,16 +73,6 @@ func (rd *Reading) indexOf(d *Document) (ix catalog.Index, known bool) {
 	if name == "" {
 		return ix, false
 	}
-	ix, known = rd.learnBy(rd.w.Catalog.LearnFound, name)
-	return ix, known && ix.Exists() && ix.Name == name
-}
-
-// learnBy learns what the name of an index is. A read that has waited too long already takes what is known.
-func (rd *Reading) learnBy(from func(context.Context, catalog.Asker, string) (catalog.Index, error), name string) (catalog.Index, bool) {
-	var ix catalog.Index
-	var err error
-	if !rd.waitFor(func() { ix, err = from(rd.r.Context(), rd.r.Asker(), name) }) {
-		return rd.w.Catalog.Cached(rd.r.Client().Realm, name)
-	}
-	return ix, err == nil
+	ix, err := rd.w.Catalog.LearnFound(rd.r.Context(), rd.asker(), name)
+	return ix, err == nil && ix.Exists() && ix.Name == name
 }
