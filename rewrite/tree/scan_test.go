@@ -150,3 +150,27 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestALookUpPassesNoHiddenMembers: to take 16,000 duplicates out of a document took a second, because each look-up went through all of them.
+func TestALookUpPassesNoHiddenMembers(t *testing.T) {
+	for _, n := range []int{2, 100} { // without a table, and with one
+		var doc Tree
+		if err := doc.Parse([]byte(`{"b":0,`+strings.Repeat(`"a":1,`, n)+`"a":2,"c":3}`), Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		f := doc.Root().Finder()
+		b := f.Like(doc.Root().FirstOfAll())
+		if string(b.Raw()) != "0" || f.next != b.NextOfAll() || !f.next.Hidden() {
+			t.Errorf("%d duplicates: behind %q the look-up stands at %q", n, b.Member(), f.next.Member())
+		}
+		for m := doc.Root().FirstOfAll().NextOfAll(); m.Exists(); m = m.NextOfAll() {
+			want := "2"
+			if m.Key() == "c" {
+				want = "3"
+			}
+			if got := f.Like(m); string(got.Raw()) != want {
+				t.Errorf("%d duplicates: %q was looked up, and %q found", n, m.Member(), got.Member())
+			}
+		}
+	}
+}

@@ -197,8 +197,11 @@ func (v Value) Element(n int) Value {
 }
 
 // A Finder looks up the members of one object by the keys of others. It is fastest where those come in the object's own order: documents
-// that are compared mostly have their keys in one order.
-type Finder struct{ object, next Value }
+// that are compared mostly have their keys in one order. A look-up takes as long however many members are hidden.
+type Finder struct {
+	object Value
+	next   Value // behind the member that was found last; it may be hidden
+}
 
 // Finder returns one for an object; of what is none it finds nothing.
 func (v Value) Finder() Finder {
@@ -206,7 +209,7 @@ func (v Value) Finder() Finder {
 		return Finder{}
 	}
 	v.prepare()
-	return Finder{v, v.First()}
+	return Finder{v, v.FirstOfAll()}
 }
 
 // Like returns the member with the key of m, or nothing; of several the last.
@@ -216,13 +219,12 @@ func (f *Finder) Like(m Value) Value {
 		return Value{}
 	}
 	key, esc := m.t.keyText(m.i)
-	if c := f.next; c.t != nil && t.keyIs(c.i, key, esc) {
-		f.next = c.Next()
-		return c
+	c := f.next
+	if c.t == nil || c.Hidden() || !t.keyIs(c.i, key, esc) {
+		c = f.object.at(t.find(f.object.i, key, esc))
 	}
-	c := f.object.at(t.find(f.object.i, key, esc))
 	if c.t != nil {
-		f.next = c.Next()
+		f.next = c.NextOfAll()
 	}
 	return c
 }
