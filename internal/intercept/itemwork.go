@@ -46,9 +46,7 @@ func (b *items) prepare(it *item) {
 	if it.course == retrying {
 		it.Text = it.Retrying(it.rule.RetryOnConflict)
 	}
-	if b.stamps || it.Token != "" {
-		it.Text = b.i.bulkWithoutOurs(b.r, it.Text)
-	}
+	it.Text = b.i.bulkWithout(ours{tokens: it.Token != "", stamps: b.stamps}, b.r, it.Text)
 }
 
 // atOnce is how many documents of a bulk are written at the same time: the memory that writes under way take is that of so many.

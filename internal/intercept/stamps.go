@@ -66,12 +66,13 @@ type substitute struct {
 // must not store stamps that they got while documents were stamped.
 func (i *Interceptor) withoutOurs(r *request) (s substitute, err error) {
 	op := r.Op()
-	isBulk, stamps := op.Kind == api.Bulk, i.Rules.Rules().Stamps()
-	if !isBulk && (!stamps || !op.Kind.Write() && op.Kind != api.IndexAuto) {
-		return s, nil
-	}
+	isBulk, o := op.Kind == api.Bulk, ours{stamps: i.Rules.Rules().Stamps()}
 	var f stampField
-	if !isBulk {
+	switch {
+	case isBulk:
+	case !o.stamps || !op.Kind.Write() && op.Kind != api.IndexAuto:
+		return s, nil
+	default:
 		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
 		if st == nil {
 			return s, nil
@@ -82,35 +83,74 @@ func (i *Interceptor) withoutOurs(r *request) (s substitute, err error) {
 		return s, nil
 	}
 	body, fields, err := r.Plain(i.MaxBody)
-	has := stamps || err == nil && mayNameTokens(body)
-	if err == nil && has {
+	o.tokens = err == nil && isBulk && mayNameTokens(body)
+	if err == nil && o.any() {
 		err = budget.Of(r.Context()).Take(int64(len(body))) // for the one without them
 	}
 	switch {
-	case has && errors.Is(err, budget.ErrOverloaded):
+	case o.any() && errors.Is(err, budget.ErrOverloaded):
 		return s, err
-	case !has, err != nil:
+	case !o.any(), err != nil:
 		return s, nil //nolint:nilerr // the request is forwarded as it is: what is wrong with it shows there
-	}
-	s.fields = fields
-	if isBulk {
-		s.body = i.bulkWithoutOurs(r, body)
-	} else {
+	case isBulk:
+		s.body = i.bulkWithout(o, r, body)
+	default:
 		s.body, _, err = f.takeOut(op.Kind, body, fields)
 	}
-	s.changed = len(s.body) != len(body)
+	s.fields, s.changed = fields, len(s.body) != len(body)
 	return s, err
 }
 
-// bulkWithoutOurs is withoutOurs for a bulk, or an item of one.
-func (i *Interceptor) bulkWithoutOurs(r *request, body []byte) []byte {
-	if mayNameTokens(body) {
-		body = withoutTokens(body)
+// ours is what a bulk may have in it for optimist: tokens in its actions, and stamps in its documents.
+type ours struct{ tokens, stamps bool }
+
+func (o ours) any() bool { return o.tokens || o.stamps }
+
+// bulkWithout is a bulk, or an item of one, without what may be in it for optimist. Its lines otherwise stay as they are; from the first
+// action on that no engine knows, all of the bulk does.
+func (i *Interceptor) bulkWithout(o ours, r *request, body []byte) []byte {
+	if !o.any() {
+		return body
 	}
-	if i.Rules.Rules().Stamps() {
-		body = i.bulkWithoutStamps(r, body)
+	var out []byte
+	done := 0
+	replace := func(from, to int, with []byte) {
+		out = append(append(out, body[done:from]...), with...)
+		done = to
 	}
-	return body
+	fields := map[string]*stampField{}
+	for a := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
+		if o.tokens {
+			if from, to := tokensAt(a.Line.Of(body)); from < to {
+				replace(a.Line.From+from, a.Line.From+to, nil)
+			}
+		}
+		if !o.stamps {
+			continue
+		}
+		f, known := fields[a.Index]
+		if !known {
+			if st := i.watcher.Stamper(&r.Request, a.Index, rule.Observe); st != nil {
+				f = &stampField{name: st.Stamp}
+			}
+			fields[a.Index] = f
+		}
+		if f == nil {
+			continue
+		}
+		kind := api.Index
+		if a.Verb == "update" {
+			kind = api.Update
+		}
+		document := a.Source.Of(body)
+		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
+			replace(a.Source.From, a.Source.To, rest)
+		}
+	}
+	if done == 0 {
+		return body
+	}
+	return append(out, body[done:]...)
 }
 
 // takeOut takes the stamp out of the body of a write of one document.
@@ -184,37 +224,4 @@ func (f *stampField) takeOutOfPatch(body []byte, fields []wire.Field) (rest []by
 func (f *stampField) isIn(pointer string) bool {
 	names, err := jsontext.SplitPointer(pointer)
 	return err == nil && len(names) > 0 && names[0] == f.name
-}
-
-// bulkWithoutStamps is a bulk without the stamps that are in its documents. Its lines otherwise stay as they are; from the first
-// action on that no engine knows, all of the bulk does.
-func (i *Interceptor) bulkWithoutStamps(r *request, body []byte) []byte {
-	fields := map[string]*stampField{}
-	var out []byte
-	from := 0
-	for a := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
-		f, known := fields[a.Index]
-		if !known {
-			if st := i.watcher.Stamper(&r.Request, a.Index, rule.Observe); st != nil {
-				f = &stampField{name: st.Stamp}
-			}
-			fields[a.Index] = f
-		}
-		if f == nil {
-			continue
-		}
-		kind := api.Index
-		if a.Verb == "update" {
-			kind = api.Update
-		}
-		document := a.Source.Of(body)
-		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
-			out = append(append(out, body[from:a.Source.From]...), rest...)
-			from = a.Source.To
-		}
-	}
-	if from == 0 {
-		return body
-	}
-	return append(out, body[from:]...)
 }

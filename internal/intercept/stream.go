@@ -340,10 +340,7 @@ func (s *stream) large() error {
 			x.err = cantUndo("it is too large to be held")
 		}
 	}
-	rest := &line{from: s.plain, text: s.text}
-	if it.Token != "" {
-		rest.text = withoutTokens(s.text)
-	}
+	rest := &line{from: s.plain, text: s.i.bulkWithout(ours{tokens: it.Token != ""}, s.r, s.text)}
 	if x.err != nil {
 		x.account.Kind = outcome.Refused
 	} else {

@@ -75,24 +75,8 @@ func mayNameTokens(body []byte) bool {
 	return bytes.Contains(body, []byte(fencing.Member)) || bytes.Contains(body, []byte(`\u00`))
 }
 
-// withoutTokens is a bulk, or an item of one, without the tokens that its actions name: the engines refuse a whole bulk for that member.
-// What can't be tokens stays, so that the engine says so.
-func withoutTokens(body []byte) []byte {
-	var out []byte
-	done := 0
-	for a := range bulk.Actions(body, bulk.Defaults{}) {
-		if from, to := tokensAt(a.Line.Of(body)); from < to {
-			out = append(out, body[done:a.Line.From+from]...)
-			done = a.Line.From + to
-		}
-	}
-	if done == 0 {
-		return body
-	}
-	return append(out, body[done:]...)
-}
-
-// tokensAt is where an action names tokens, with one of the commas around. From is to if it names none.
+// tokensAt is where an action names tokens, with one of the commas around: the engines refuse a whole bulk for that member. From is to if it
+// names none. What can't be tokens stays, so that the engine says so.
 func tokensAt(line []byte) (from, to int) {
 	action := jsontext.Scan(line)
 	if !action.Next() {
