@@ -200,22 +200,24 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 // whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is doc.ErrNotWritten.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
-	if e, err := c.entryOf(asker, name); err == nil {
-		if a := e.several.Load(); c.holds(a, asker, c.Now(), 0) {
-			return a.value, nil
-		}
-	}
-	return c.LearnFound(ctx, asker, name)
+	return c.learn(ctx, asker, name, false)
 }
 
 // LearnFound is Learn for the name of an index in which a document was found: so there is one now, whatever was learnt before.
 func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Index, error) {
+	return c.learn(ctx, asker, name, true)
+}
+
+func (c *Catalog) learn(ctx context.Context, asker Asker, name string, found bool) (Index, error) {
 	began := c.Now()
 	e, err := c.entryOf(asker, name)
 	if err != nil {
 		return unknown(name), err
 	}
 	if a := e.index.last.Load(); c.holds(a, asker, began, 0) {
+		return a.value, nil
+	}
+	if a := e.several.Load(); !found && c.holds(a, asker, began, 0) {
 		return a.value, nil
 	}
 	if f := e.index.failure.Load(); f != nil && began.Before(f.ended.Add(refusalAge)) {
