@@ -52,7 +52,6 @@ type attempt struct {
 	budgetLevel int64           // what the leader's request held before the first try
 	conflict    *respond.Answer // the engine's last 409, for when trying ends
 	noIndex     bool            // the engine had no such index when the document was last read
-	moved       bool            // the name now stands for another index than when the changes were made
 }
 
 // source is where the current revision comes from.
@@ -169,15 +168,18 @@ func (a *attempt) reportCollisions() {
 }
 
 func (a *attempt) do(ctx context.Context) {
+	var err error
 	if !a.parked {
 		a.budgetLevel, a.policy, a.began = budget.Of(ctx).Mark(), a.open[0].policy(), time.Now()
-		a.start(ctx)
+		err = a.start(ctx)
 	}
-	err := retry.DoSince(ctx, a.policy, a.began, a.try)
+	if err == nil {
+		err = retry.DoSince(ctx, a.policy, a.began, a.try)
+	}
 	switch {
 	case a.parked:
 		return
-	case err != nil && !a.moved: // if the name was moved, the tries were refused in another index
+	case err != nil && !errors.Is(err, base.ErrMoved): // if the name was moved, the tries were refused in another index
 		a.judgeConflicts(ctx)
 	}
 	for _, c := range a.open {
@@ -196,9 +198,6 @@ func (a *attempt) try(ctx context.Context, n int) error {
 		a.item = item
 		res, err = delivery.Received(res, err)
 		return a.handleAnswer(ctx, res, err)
-	}
-	if a.moved {
-		return base.ErrMoved
 	}
 	if !a.source.isRead() {
 		a.releaseMemory(budget.Of(ctx))
@@ -234,8 +233,9 @@ func (a *attempt) releaseMemory(leaders *budget.Account) {
 	}
 }
 
-// start chooses the revision for the first try. A base can't be it if the lane has replaced it, or if the index was made anew since.
-func (a *attempt) start(ctx context.Context) {
+// start chooses the revision for the first try. A base can't be it if the lane has replaced it, or if the index was made anew since. The
+// error is base.ErrMoved.
+func (a *attempt) start(ctx context.Context) error {
 	first := a.open[0]
 	switch rev, ok := a.batch.Guess(first.scope()); {
 	case ok && a.s.mayShare(first) && jsontext.Valid(first.Sent):
@@ -243,14 +243,18 @@ func (a *attempt) start(ctx context.Context) {
 		a.source = guess
 	case !first.fromBase, slices.ContainsFunc(a.open, func(c *change) bool { return c.Base.IsVoid() }): // the current document is read
 	case a.batch.Superseded(first.revision().Numbers) && a.s.whyNotReplayed(ctx, first) == "":
-		if err := a.fetch(ctx); err == nil {
+		switch err := a.fetch(ctx); {
+		case err == nil:
 			a.source = early
-		} else if ctx.Err() == nil {
+		case errors.Is(err, base.ErrMoved):
+			return err
+		case ctx.Err() == nil:
 			a.fromBases()
 		}
 	default:
 		a.fromBases()
 	}
+	return nil
 }
 
 // fromBases has the next try made from the newest base of the batch, which is the most likely to be current.

@@ -75,7 +75,6 @@ func (a *attempt) fetch(ctx context.Context) error {
 	case errors.Is(err, base.ErrMoved) && a.anyMaybeApplied(): // to ask again would find the same
 		return ErrUnknownOutcome
 	case errors.Is(err, base.ErrMoved):
-		a.moved = true
 		return base.ErrMoved
 	case err == nil, errors.Is(err, doc.ErrMissing):
 		a.cur, a.trail = first.unmarked(rev)
