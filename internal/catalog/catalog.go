@@ -196,8 +196,8 @@ func (c *Catalog) Resolve(ctx context.Context, asker Asker, name string, maxAge 
 	return ix, err
 }
 
-// Learn is Resolve for a read: it waits as Patience says. For a while after a failure, Learn asks nothing. For as long, it doesn't ask again
-// whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
+// Learn is Resolve for a read: it waits as Patience says. For a while after a failure, Learn asks nothing. For as long, it doesn't ask
+// again whether a name stands for one index, if it didn't: it may be an alias of several, by which a client searches all the time. What it
 // learns is also for Cached, Knows and Home. The error is doc.ErrNotWritten.
 func (c *Catalog) Learn(ctx context.Context, asker Asker, name string) (Index, error) {
 	return c.learn(ctx, asker, name, false)

@@ -81,8 +81,8 @@ func (c *Catalog) note(asker Asker, ix es.Index, mark session.Epoch, open bool) 
 	c.uuids.Add(asker.network(), key, identified{ix.UUID, ix.OneShard, asker.Credentials})
 }
 
-// IsSame asks the engine whether the index (concrete) is still the one that it was, and waits as Patience says. The index is the same unless
-// the engine says something else, or nobody knows what it was.
+// IsSame asks the engine whether the index (concrete) is still the one that it was, and waits as Patience says. The index is the same
+// unless the engine says something else, or nobody knows what it was.
 func (c *Catalog) IsSame(ctx context.Context, asker Asker, index string) bool {
 	before, _ := c.uuids.Peek(nameKey{index, asker.Realm})
 	if before.uuid == "" {

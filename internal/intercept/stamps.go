@@ -118,7 +118,7 @@ func (i *Interceptor) bulkWithout(o ours, r *request, body []byte) []byte {
 		out = append(append(out, body[done:from]...), with...)
 		done = to
 	}
-	fields := map[string]*stampField{}
+	stampers := map[string]*rule.Rule{}
 	for a := range bulk.Actions(body, bulk.Defaults{Index: r.Index()}) {
 		if o.tokens {
 			if from, to := tokensAt(a.Line.Of(body)); from < to {
@@ -128,22 +128,13 @@ func (i *Interceptor) bulkWithout(o ours, r *request, body []byte) []byte {
 		if !o.stamps {
 			continue
 		}
-		f, known := fields[a.Index]
+		st, known := stampers[a.Index]
 		if !known {
-			if st := i.watcher.Stamper(&r.Request, a.Index, rule.Observe); st != nil {
-				f = &stampField{name: st.Stamp}
-			}
-			fields[a.Index] = f
-		}
-		if f == nil {
-			continue
-		}
-		kind := api.Index
-		if a.Verb == "update" {
-			kind = api.Update
+			st = i.watcher.Stamper(&r.Request, a.Index, rule.Observe)
+			stampers[a.Index] = st
 		}
 		document := a.Source.Of(body)
-		if rest, _, _ := f.takeOut(kind, document, nil); len(rest) != len(document) {
+		if rest := withoutStamp(st, a.Verb, document); len(rest) != len(document) {
 			replace(a.Source.From, a.Source.To, rest)
 		}
 	}
@@ -151,6 +142,20 @@ func (i *Interceptor) bulkWithout(o ours, r *request, body []byte) []byte {
 		return body
 	}
 	return append(out, body[done:]...)
+}
+
+// withoutStamp is what a bulk sends with a verb, without the stamp of a rule; nil: there is none.
+func withoutStamp(st *rule.Rule, verb string, document []byte) []byte {
+	if st == nil {
+		return document
+	}
+	kind := api.Index
+	if verb == "update" {
+		kind = api.Update
+	}
+	f := stampField{name: st.Stamp}
+	rest, _, _ := f.takeOut(kind, document, nil)
+	return rest
 }
 
 // takeOut takes the stamp out of the body of a write of one document.

@@ -75,8 +75,8 @@ func mayNameTokens(body []byte) bool {
 	return bytes.Contains(body, []byte(fencing.Member)) || bytes.Contains(body, []byte(`\u00`))
 }
 
-// tokensAt is where an action names tokens, with one of the commas around: the engines refuse a whole bulk for that member. From is to if it
-// names none. What can't be tokens stays, so that the engine says so.
+// tokensAt is where an action names tokens, with one of the commas around: the engines refuse a whole bulk for that member. From is to if
+// it names none. What can't be tokens stays, so that the engine says so.
 func tokensAt(line []byte) (from, to int) {
 	action := jsontext.Scan(line)
 	if !action.Next() {
