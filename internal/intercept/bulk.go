@@ -135,8 +135,8 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 	b := i.newItems(r)
 	b.findJournals(tokensIn(body, d))
 	b.takeRoom(min(lookedAt, likelyItems(body)))
-	l, err := b.look(bulk.NewReader(body, d))
-	if err == nil && l.found {
+	found, left, err := b.look(bulk.NewReader(body, d))
+	if err == nil && found {
 		b.all = slices.Grow(b.all, likelyItems(body))
 		err = b.read(bulk.NewReader(body, d), math.MaxInt)
 	}
@@ -145,9 +145,9 @@ func (i *Interceptor) guardItems(r *request) (done bool, left asIs) {
 		b.leaveRoom()
 		names, _ := bulk.Names(body, d)
 		return false, asIs{reason: outcome.ReasonFormat, of: names} // the engine says what is wrong with it
-	case !l.found:
+	case !found:
 		b.leaveRoom()
-		return false, l.asIs
+		return false, left
 	}
 	b.choose()
 	switch err := taken.Take(int64(b.guarded()) * roomOfGuarded); {

@@ -24,20 +24,14 @@ func (b *items) ruleOf(it *item) (*rule.Rule, error) {
 	return ru, nil
 }
 
-// looked is what look has found.
-type looked struct {
-	found bool // an item that has to be dealt with here
-	asIs       // if there is none
-}
-
 // lookedAt is how many items are read before they are looked at.
 const lookedAt = 64
 
 // look goes through the items until it finds one that has to be dealt with here. It keeps none of them: most bulks have no such item, and
-// then nobody needs them. The error is bulk.ErrUnreadable.
-func (b *items) look(reader *bulk.Reader) (l looked, err error) {
+// are to be forwarded as they are. The error is bulk.ErrUnreadable.
+func (b *items) look(reader *bulk.Reader) (found bool, left asIs, err error) {
 	known := b.r.Client().Known
-	l.untaken = true
+	left.untaken = true
 	for more := true; more; b.forget() {
 		err = b.read(reader, lookedAt)
 		more = err == nil && len(b.all) == lookedAt
@@ -47,21 +41,21 @@ func (b *items) look(reader *bulk.Reader) (l looked, err error) {
 			switch {
 			case it.isOurs():
 				b.forget()
-				return looked{found: true}, nil
+				return true, asIs{}, nil
 			case it.course == byRule:
-				l.reason, l.untaken = outcome.ReasonBulk, false
+				left.reason, left.untaken = outcome.ReasonBulk, false
 			case it.rule != nil:
-				l.untaken = false
+				left.untaken = false
 			}
 			if it.skipped != nil {
-				l.skipped = it.skipped
+				left.skipped = it.skipped
 			}
 			if known {
-				l.of = append(l.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
+				left.of = append(left.of, bulk.Name{Verb: it.Verb, Index: it.Index, ID: it.ID, Routing: it.Routing})
 			}
 		}
 	}
-	return l, err
+	return false, left, err
 }
 
 // isOurs reports whether the item has to be dealt with here.

@@ -43,6 +43,18 @@ type Watcher struct {
 // Reading is the read that a connection has under way. It is for one goroutine; its zero value is ready to be used, again and
 // again.
 type Reading struct {
+	read
+
+	// What one read leaves to the next.
+	copy  Capture
+	hooks hooks
+	etag  [48]byte
+	added [1]wire.Field
+	room  [8]wire.Field
+}
+
+// read is what belongs to one read alone.
+type read struct {
 	w         *Watcher
 	r         *client.Request
 	client    *client.Client
@@ -56,13 +68,7 @@ type Reading struct {
 
 	choice   choice
 	document Document // of a read of one
-	copy     Capture
 	stamps   stamps
-
-	hooks hooks
-	etag  [48]byte
-	added [1]wire.Field
-	room  [8]wire.Field
 }
 
 // hooks are methods that the door calls, each made once for a connection.
@@ -109,10 +115,15 @@ func (rd *Reading) begin(exact bool) {
 	rd.copy.reset(budget.Of(rd.r.Context()), copyLimit)
 }
 
+// of makes rd the read of a request.
+func (rd *Reading) of(w *Watcher, r *client.Request) {
+	rd.read = read{} // a zero literal clears it in place
+	rd.w, rd.r, rd.rules = w, r, w.Rules.Rules()
+}
+
 // end gives up what an idle connection shouldn't hold.
 func (rd *Reading) end() {
-	rd.r, rd.client, rd.rules, rd.choice, rd.document, rd.stamps = nil, nil, nil, choice{}, Document{}, stamps{}
-	rd.questions = questions{}
+	rd.read = read{}
 	rd.copy.release()
 }
 

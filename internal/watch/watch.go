@@ -16,8 +16,7 @@ func (rd *Reading) Serve(w *Watcher, r *client.Request) bool {
 	if !r.Op().Kind.Read() && !r.Op().MayShow(r.Head().Method) {
 		return false
 	}
-	rd.w, rd.r, rd.client, rd.rules = w, r, nil, w.Rules.Rules()
-	rd.choice, rd.stamps, rd.questions, rd.unread, rd.many = choice{}, stamps{}, questions{}, false, false
+	rd.of(w, r)
 	defer rd.end()
 	return rd.watched() || rd.unwatched()
 }

@@ -9,7 +9,7 @@ import (
 
 // BeginWrite begins to watch a write whose answer may show the document: see Written. Call it right before the write is sent.
 func (rd *Reading) BeginWrite(w *Watcher, r *client.Request) {
-	rd.w, rd.r, rd.rules, rd.stamps, rd.questions = w, r, w.Rules.Rules(), stamps{}, questions{}
+	rd.of(w, r)
 	rd.begin(true)
 }
 
