@@ -34,7 +34,7 @@ func (rd *Reading) watchSource() bool {
 	}
 	rd.decide(d.Index)
 	d.watches = rd.choice.rule
-	ref, stored := d.Ref, bare(res.Payload, d.Source)
+	ref, stored := d.Ref, bare(res.Payload, d.from, d.from+len(d.Source))
 	rd.copy.Whole = func() {
 		if body, ok := rd.copy.Body(); ok && rd.copy.Status == http.StatusOK && bytes.Equal(body, stored) {
 			rd.remember(d)
@@ -67,18 +67,17 @@ func (rd *Reading) shaped(answer []byte) []byte {
 	if op.Kind != api.Source {
 		return body
 	}
-	source := body[d.from : d.from+len(d.Source)+len(body)-len(answer)]
+	end := d.from + len(d.Source) + len(body) - len(answer)
 	if v, pretty := uri.Param(op.Query, "pretty"); pretty && (len(v) == 0 || string(v) == "true") {
-		return unindented(source)
+		return unindented(body[d.from:end])
 	}
-	return bare(body, source)
+	return bare(body, d.from, end)
 }
 
-// bare is what a read of the bare _source answers: the document with the white space around it that it was stored with. It stands
-// between the key's colon and the end of the answer to a get, whose last member it is.
-func bare(answer, source []byte) []byte {
-	from := cap(answer) - cap(source)
-	to := from + len(source)
+// bare is what a read of the bare _source answers: the document, which stands between from and to, with the white space around it that it
+// was stored with. That is all between the key's colon and the end of the answer to a get, whose last member it is.
+func bare(answer []byte, from, to int) []byte {
+	source := answer[from:to]
 	for from > 0 && jsontext.IsSpace(answer[from-1]) {
 		from--
 	}
