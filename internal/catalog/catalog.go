@@ -227,7 +227,8 @@ func (c *Catalog) learn(ctx context.Context, asker Asker, name string, found boo
 	switch {
 	case err == nil && ix.UUID == "" && ix.Unknown == "":
 		e.several.Store(&answer[Index]{value: ix, askedAt: began, until: began.Add(refusalAge)})
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && !e.index.failure.Load().counts(began, readBudget):
+		// The read has waited for a question that goes on. A failure that is known by now isn't the read's own: those who wait share it.
 		e.index.failure.Store(&failure{c.Now(), readBudget, err})
 	case errors.Is(err, errImpatient):
 		if known, ok := c.Cached(asker.Realm, name); ok {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -193,6 +194,33 @@ func TestAWriteHasItsOwnTimeAfterAReadHasAsked(t *testing.T) {
 			t.Errorf("%+v %v", ix, err)
 		}
 		read.Wait()
+	})
+}
+
+// TestAReadLeavesAFailureThatItSharesAsItIs has reads and writes wait in turn for a write's question, which fails. A read made a failure of its
+// own of it, of a second's patience: the next write asked for another half a minute, and each read's failure named all those before.
+func TestAReadLeavesAFailureThatItSharesAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &headless{}
+		c := New(Options{Engine: e})
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = c.Resolve(t.Context(), asker("anna"), "shop", 0) })
+		<-time.After(askingBudget - readBudget/2)
+		for range 20 {
+			all.Go(func() {
+				if _, err := c.Learn(t.Context(), asker("anna"), "shop"); err == nil || strings.Count(err.Error(), "can't be asked") != 1 {
+					t.Errorf("the failure of a read: %v", err)
+				}
+			})
+			<-time.After(time.Millisecond)
+			all.Go(func() { _, _ = c.Resolve(t.Context(), asker("anna"), "shop", 0) })
+			<-time.After(time.Millisecond)
+		}
+		waits := time.Now()
+		all.Wait()
+		if took := time.Since(waits); took > readBudget || e.asked.Load() != 1 {
+			t.Errorf("asked %d times; the last one waits for %v", e.asked.Load(), took)
+		}
 	})
 }
 
