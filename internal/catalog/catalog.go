@@ -272,7 +272,7 @@ func (c *Catalog) resolve(ctx context.Context, asker Asker, name string, maxAge 
 			a.until = now.Add(dateMathAge)
 		}
 	case errors.Is(err, es.ErrNoIndex):
-		c.Missing(asker, name)
+		c.noIndex(e, asker, name)
 		e.missing = now
 		return unknown(name), nil
 	case !es.IsAnswer(err), (es.IsBlocked(err) || es.IsPage(err)) && wasKnown(before):

@@ -111,6 +111,15 @@ func (c *Catalog) Missing(asker Asker, index string) {
 	}
 }
 
+// noIndex notes that the engine has no index of the name. The index for which it stood, if any, isn't believed any more: once nobody
+// suspects that one, it would be taken for an index that is made anew. What searches have shown the name to stand for stays.
+func (c *Catalog) noIndex(e *entry, asker Asker, name string) {
+	c.Missing(asker, name)
+	if a := e.index.last.Load(); a != nil && a.value.Exists() {
+		c.void(e, a, "")
+	}
+}
+
 // forgetUUID forgets which index a name (concrete) stands for, for clients with those credentials.
 func (c *Catalog) forgetUUID(credentials session.Credentials, index string) {
 	c.uuids.Change(func(key nameKey, is identified) (identified, bool) {
