@@ -125,7 +125,7 @@ func (g *Group) sendBulk(writes []*parkedWrite, r *upstream.Request) {
 		for _, w := range writes {
 			w.err = err
 		}
-	case res.Status != http.StatusOK:
+	case res.Status/100 != 2:
 		body, fields, err := plain(res)
 		if err != nil { // the client gets the answer as it came
 			body, fields = res.Payload, append(fields, wire.Field{Name: contentEncoding, Value: bytes.Clone(res.Get("content-encoding"))})
