@@ -123,6 +123,8 @@ type Ack struct {
 	Written bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
+	// TakenLate says that the base was taken after the write was acknowledged. So a newer revision may have been acknowledged in between.
+	TakenLate bool
 
 	deleted bool // the write was a delete
 }

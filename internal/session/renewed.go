@@ -35,6 +35,8 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], 
 func (c *claim) showsAnotherIndex(a *Ack, d *viewcache.Document) bool {
 	left := a.Stored.Numbers
 	switch {
+	case a.TakenLate:
+		return false
 	case d.KnewNewer(left, 0, c.takenAt):
 		return true
 	case !a.Written || !left.Known():
