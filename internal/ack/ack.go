@@ -83,6 +83,12 @@ func Shown(res *upstream.Response) []byte {
 	return []byte(source.Raw)
 }
 
+// IsOfEarlier reports whether this is the acknowledgement of an earlier write than the one that had the guard: what a guarded write leaves
+// is newer than its guard. An answer may come twice, and the second time after the next request.
+func (a *Ack) IsOfEarlier(guard doc.Numbers) bool {
+	return a.Numbered && !a.Missed && !a.Unchanged && guard.Known() && a.PrimaryTerm == guard.PrimaryTerm && a.SeqNo <= guard.SeqNo
+}
+
 // Dropped reports whether an ingest pipeline has dropped the write.
 func (a *Ack) Dropped() bool { return a.Version < 0 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -327,13 +328,15 @@ func TestObserveKnowsWhatABareSourceShows(t *testing.T) {
 func TestAPartOfADocumentThatCannotBeReadIsLeftToTheEngine(t *testing.T) {
 	for _, rules := range []string{"", "rules: [{name: r, transform: [{op: default, path: /x, value: 1}]}]"} {
 		const answer = `{"_index":"shop","_id":"1","_version":%d,"_seq_no":%d,"_primary_term":1,"_shards":{"total":1,"successful":1,"failed":0},%s}`
+		var updates atomic.Int64
 		w := newWorldOn(t, rules, Identity{}, enginetest.Between(t, enginetest.Serve(t), func(out http.ResponseWriter, r *http.Request) bool {
 			text := fmt.Sprintf(answer, 1, 0, `"found":true,"_source":`+"\ufeff"+`{"s":1}`)
 			switch {
 			case r.URL.Path == "/shop/_doc/1" && r.Method == "PUT":
 				text = fmt.Sprintf(answer, 1, 0, `"result":"created"`)
 			case r.URL.Path == "/shop/_update/1":
-				text = fmt.Sprintf(answer, 2, 1, `"result":"updated"`)
+				n := updates.Add(1)
+				text = fmt.Sprintf(answer, n+1, n, `"result":"updated"`)
 			case r.URL.Path != "/shop/_doc/1":
 				return false
 			}

@@ -12,6 +12,8 @@ const (
 	writtenAnother  = `{"_index":"shop","_id":"2","_version":9,"result":"updated","_seq_no":90,"_primary_term":1}`
 	writtenInOther  = `{"_index":"orders","_id":"1","_version":9,"result":"updated","_seq_no":90,"_primary_term":1}`
 	writtenHere     = `{"_index":"shop","_id":"1","_version":9,"result":"updated","_seq_no":90,"_primary_term":1}`
+	writtenEarlier  = `{"_index":"shop","_id":"1","_version":1,"result":"created","_seq_no":0,"_primary_term":1}`
+	deletedEarlier  = `{"_index":"shop","_id":"1","_version":1,"result":"deleted","_seq_no":0,"_primary_term":1}`
 	conflictAnother = `{"error":{"type":"version_conflict_engine_exception","reason":"[2]: version conflict, required seqNo [1]"},"status":409}`
 )
 
@@ -29,6 +31,10 @@ func TestTheAnswerToAnotherWriteIsALostAnswer(t *testing.T) {
 		"applied":                  {"PUT", "/shop/_doc/1", `{"n":3}`, true, 200, writtenAnother, true, "unknown;attempts=1", `{"n":3}`},
 		"not applied":              {"PUT", "/shop/_doc/1", `{"n":3}`, true, 200, writtenAnother, false, "guarded;attempts=2", `{"n":3}`},
 		"another index":            {"PUT", "/shop/_doc/1", `{"n":3}`, true, 200, writtenInOther, false, "guarded;attempts=2", `{"n":3}`},
+		"earlier, applied":         {"PUT", "/shop/_doc/1", `{"n":3}`, true, 201, writtenEarlier, true, "unknown;attempts=1", `{"n":3}`},
+		"earlier, not applied":     {"PUT", "/shop/_doc/1", `{"n":3}`, true, 201, writtenEarlier, false, "guarded;attempts=2", `{"n":3}`},
+		"an earlier delete":        {"DELETE", "/shop/_doc/1", "", true, 200, deletedEarlier, false, "guarded;attempts=2", ``},
+		"an earlier part":          {"POST", update1, `{"doc":{"n":3}}`, true, 200, writtenEarlier, false, "guarded;attempts=2", `{"n":3}`},
 		"a part":                   {"POST", update1, `{"doc":{"n":3}}`, true, 200, writtenAnother, true, "unknown;attempts=1", `{"n":3}`},
 		"a conflict, applied":      {"PUT", "/shop/_doc/1", `{"n":3}`, true, 409, conflictAnother, true, "unknown;attempts=1", `{"n":3}`},
 		"a conflict, not applied":  {"PUT", "/shop/_doc/1", `{"n":3}`, true, 409, conflictAnother, false, "guarded;attempts=2", `{"n":3}`},

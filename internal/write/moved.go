@@ -50,10 +50,19 @@ func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, 
 	return got, nil
 }
 
+// acked is the same for the write of an attempt, which must be newer than its guard.
+func (a *attempt) acked(ctx context.Context, res *upstream.Response) (ack.Ack, error) {
+	got, err := a.s.acked(ctx, a.open[0], res, a.item)
+	if err == nil && got.IsOfEarlier(a.load.guard) {
+		err = errAnothers
+	}
+	return got, err
+}
+
 // concerns reports whether the engine's refusal of a write is of the change's.
 func (s *Service) concerns(ctx context.Context, c *change, why *ack.Refusal) bool {
 	return why.IsOf(c.Doc.ID) || s.bases.MayGoElsewhere(ctx, &c.Search)
 }
 
-// errAnothers reports an answer to a write that is about another document.
+// errAnothers reports an answer to a write that is about another document, or about an earlier write.
 var errAnothers = fmt.Errorf("%w: %w", ErrUnknownOutcome, es.ErrAnothers)
