@@ -37,6 +37,8 @@ type Ack struct {
 	Index     string // of the document that it is about, if it is Missed
 	Deleted   bool   // the document is gone: an _update may have a script that deletes it
 	Unchanged bool   // the engine had nothing to change
+
+	hasResult bool // the answer says what the engine did
 }
 
 // Read reads an acknowledgement of a write of the document ref. An index without a name is any.
@@ -50,7 +52,7 @@ func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 	}
 	a.Created = res.Status == http.StatusCreated
 	a.Numbers, a.Version, a.Numbered = it.Numbers, it.Version, it.Numbered
-	a.Deleted, a.Unchanged = string(it.Result) == "deleted", string(it.Result) == "noop"
+	a.Deleted, a.Unchanged, a.hasResult = string(it.Result) == "deleted", string(it.Result) == "noop", len(it.Result) > 0
 	if a.Missed = a.Dropped() || it.IsElsewhere(ref.Index, ref.ID); a.Missed && !a.Dropped() {
 		a.Index = string(it.Index)
 	}
@@ -84,9 +86,16 @@ func Shown(res *upstream.Response) []byte {
 }
 
 // IsOfEarlier reports whether this is the acknowledgement of an earlier write than the one that had the guard: what a guarded write leaves
-// is newer than its guard. An answer may come twice, and the second time after the next request.
-func (a *Ack) IsOfEarlier(guard doc.Numbers) bool {
-	return a.Numbered && !a.Missed && !a.Unchanged && guard.Known() && a.PrimaryTerm == guard.PrimaryTerm && a.SeqNo <= guard.SeqNo
+// is newer than its guard. An answer may come twice, and the second time after the next request. If the engine finds an _update unchanged,
+// it answers with the numbers of the guard. The client's filter_path may hide that, so equal numbers count only if the answer has a result.
+func (a *Ack) IsOfEarlier(guard doc.Numbers, isUpdate bool) bool {
+	switch {
+	case !a.Numbered || a.Missed || a.Unchanged || !guard.Known() || a.PrimaryTerm != guard.PrimaryTerm:
+		return false
+	case a.SeqNo == guard.SeqNo:
+		return a.hasResult || !isUpdate
+	}
+	return a.SeqNo < guard.SeqNo
 }
 
 // Dropped reports whether an ingest pipeline has dropped the write.

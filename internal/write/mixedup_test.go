@@ -35,6 +35,8 @@ func TestTheAnswerToAnotherWriteIsALostAnswer(t *testing.T) {
 		"earlier, not applied":     {"PUT", "/shop/_doc/1", `{"n":3}`, true, 201, writtenEarlier, false, "guarded;attempts=2", `{"n":3}`},
 		"an earlier delete":        {"DELETE", "/shop/_doc/1", "", true, 200, deletedEarlier, false, "guarded;attempts=2", ``},
 		"an earlier part":          {"POST", update1, `{"doc":{"n":3}}`, true, 200, writtenEarlier, false, "guarded;attempts=2", `{"n":3}`},
+		"earlier, its own guard":   {"PUT", "/shop/_doc/1?if_seq_no=0&if_primary_term=1", `{"n":3}`, false, 201, writtenEarlier, false, "unknown;", `{"n":1}`},
+		"earlier, a script":        {"POST", update1 + "?if_seq_no=0&if_primary_term=1", `{"script":"x"}`, false, 200, writtenEarlier, false, "unknown;", `{"n":1}`},
 		"a part":                   {"POST", update1, `{"doc":{"n":3}}`, true, 200, writtenAnother, true, "unknown;attempts=1", `{"n":3}`},
 		"a conflict, applied":      {"PUT", "/shop/_doc/1", `{"n":3}`, true, 409, conflictAnother, true, "unknown;attempts=1", `{"n":3}`},
 		"a conflict, not applied":  {"PUT", "/shop/_doc/1", `{"n":3}`, true, 409, conflictAnother, false, "guarded;attempts=2", `{"n":3}`},

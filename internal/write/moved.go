@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"optimist/internal/ack"
+	"optimist/internal/api"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/outcome"
@@ -53,7 +54,7 @@ func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, 
 // acked is the same for the write of an attempt, which must be newer than its guard.
 func (a *attempt) acked(ctx context.Context, res *upstream.Response) (ack.Ack, error) {
 	got, err := a.s.acked(ctx, a.open[0], res, a.item)
-	if err == nil && got.IsOfEarlier(a.load.guard) {
+	if err == nil && got.IsOfEarlier(a.load.guard, a.open[0].Op.Kind == api.Update) {
 		err = errAnothers
 	}
 	return got, err

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -57,7 +58,11 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 	case err != nil:
 		return nil, got, err
 	case res.Status < 300:
-		got, err = s.acked(ctx, c, res, nil)
+		_, query, _ := bytes.Cut(r.Target, []byte("?"))
+		guard, _ := api.ReadGuard(query)
+		if got, err = s.acked(ctx, c, res, nil); err == nil && got.IsOfEarlier(guard, c.Op.Kind == api.Update) {
+			err = errAnothers
+		}
 	case res.Status == http.StatusConflict:
 		if why := ack.Why(res.Fields, res.Payload); !s.concerns(ctx, c, &why) {
 			err = errAnothers
