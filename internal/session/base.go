@@ -123,10 +123,25 @@ type Ack struct {
 	Written bool
 	// Created says that the engine made the document instead of overwriting one.
 	Created bool
-	// TakenLate says that the base was taken after the write was acknowledged. So a newer revision may have been acknowledged in between.
-	TakenLate bool
+	// Began is where the write began, if its base was taken later, after the acknowledgement: then a newer revision may have been acknowledged
+	// in between. Zero: the base was taken before the write was sent.
+	Began Place
 
 	deleted bool // the write was a delete
+}
+
+// Place is a place in the order in which writes take their bases, and are acknowledged.
+type Place struct {
+	known bool
+	order uint64
+}
+
+// Place is the present place of the document's writes. It is for a write that takes its base after its acknowledgement: see Ack.Began.
+func (s *Store) Place(sess Session, ref doc.Ref) Place {
+	sh := s.shard(viewcache.KeyOf(sess, ref))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return Place{true, sh.Order}
 }
 
 // differs reports whether something else was stored than was sent.

@@ -33,18 +33,19 @@ func (sh *shard) acknowledged(e *viewcache.Entry, ix indexstate.Index[Session], 
 
 // showsAnotherIndex reports whether the write was acknowledged by another index than the one that the base, or d, is of. d may be nil.
 func (c *claim) showsAnotherIndex(a *Ack, d *viewcache.Document) bool {
-	left := a.Stored.Numbers
+	left, before := a.Stored.Numbers, c.takenAt
+	if a.Began.known {
+		before = a.Began.order
+	}
 	switch {
-	case a.TakenLate:
-		return false
-	case d.KnewNewer(left, 0, c.takenAt):
+	case d.KnewNewer(left, 0, before):
 		return true
 	case !a.Written || !left.Known():
 		return false
 	case (c.reserves() || c.took == choice.TakePast) && (c.Numbers.PrimaryTerm > left.PrimaryTerm || viewcache.Newer(c.Numbers, left)):
 		return true
 	}
-	return d.KnewLaterTerm(left, c.takenAt)
+	return d.KnewLaterTerm(left, before)
 }
 
 // TermBefore is the primary term under which the engine has acknowledged a write of the document before the base was taken; 0: it isn't

@@ -73,6 +73,9 @@ func (s *Service) edit(ctx context.Context, c *change) error {
 		return nil
 	}
 	c.epoch, c.epochAt = s.sessions.Epoch(), s.sessions.Now()
+	if _, named := c.Session.Thread(); named && c.Base.Kind == session.KindNone {
+		c.began = s.sessions.Place(c.Session, c.Ref())
+	}
 	if err := s.choosePatchGuard(ctx, c); err != nil {
 		return err
 	}

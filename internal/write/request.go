@@ -37,8 +37,9 @@ type change struct {
 	intents      apply.Write // makes its intent, under its rule
 	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
 	epoch        session.Epoch
-	epochAt      int64       // when the change took its epoch
-	guard        doc.Numbers // the client's own guard, if optimist makes the write and doesn't forward it
+	epochAt      int64         // when the change took its epoch
+	began        session.Place // of a patch, which takes its base at its end
+	guard        doc.Numbers   // the client's own guard, if optimist makes the write and doesn't forward it
 	intent       intent.Intent
 	trail        mark.Trail // the marks of the base: unmark has taken them out of its body
 	fromBase     bool       // the client made it from a base: a conflict means that others have changed the document since

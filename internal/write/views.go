@@ -75,7 +75,7 @@ func (s *Service) rememberPatched(c *change, rev doc.Revision) {
 // patchView applies a patch to the client's view, if that is known. The view is the revision that the client names by If-Match or a stamp,
 // or the last read or write of its thread of work.
 func (s *Service) patchView(c *change, rev doc.Revision) {
-	b, p, late := &c.Base, c.patch, false
+	b, p, began := &c.Base, c.patch, session.Place{}
 	if b.Kind == session.KindNone {
 		thread, named := c.Session.Thread()
 		if !named {
@@ -85,7 +85,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		if !ok {
 			return
 		}
-		b, late = &taken, true
+		b, began = &taken, c.began
 	}
 	defer b.Release()
 	if b.SeenSince(c.epochAt) { // the client has given the patch up, and read the document once more, without it
@@ -105,7 +105,7 @@ func (s *Service) patchView(c *change, rev doc.Revision) {
 		}
 		view = d.Edited
 	}
-	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(view), AnswerNumbers: rev.Numbers, TakenLate: late})
+	b.Commit(session.Ack{Stored: rev, Sent: c.withMarks(view), AnswerNumbers: rev.Numbers, Began: began})
 	if plain, _ := c.unmarked(rev); intent.Equal(view, plain.Source, c.Room) {
 		c.answer.Add(etagName, etag.Tag{Numbers: rev.Numbers}.Append)
 	}
