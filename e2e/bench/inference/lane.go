@@ -145,7 +145,7 @@ func (x *proxy) settle(batch []*request, before doc.Revision) {
 		r.acknowledge(before, x.engine.Revision)
 		before.Source = r.draft.Body
 	}
-	x.store.Combined(sessionOf(batch[0].marks), ref, x.engine.Numbers, changes)
+	x.store.Combined(sessionOf(batch[0].marks), x.ref, x.engine.Numbers, changes)
 	if x.lane.last = (doc.Revision{}); len(x.lane.waiting) > 0 {
 		x.lane.last = x.engine.Revision
 	}

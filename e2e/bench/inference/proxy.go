@@ -33,7 +33,9 @@ func (e *engine) put(body []byte, guard doc.Numbers) bool {
 // proxy does what optimist does with a read and with a write, on the store, the ranking and the merge of the product.
 type proxy struct {
 	w      *world
+	shape  *shape
 	engine engine
+	ref    doc.Ref // of the document
 	store  *session.Store
 	rules  []merge.PathRule
 	merger *merge.Merger
@@ -57,12 +59,13 @@ type proxy struct {
 	underway int        // requests inside
 	outside  []*process // that wait
 
-	working int // workers that haven't made all of their changes
+	working   int // workers that haven't made all of their changes
+	documents int // so far
 }
 
-var ref = doc.Ref{Index: "shop", ID: "1"}
+const index = "shop"
 
-func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
+func newProxy(w *world, c *Config, s *shape) (*proxy, error) {
 	if _, err := merge.New(merge.Sent, s.rules); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func newProxy(w *world, c *Config, s *shape, t *Tally) (*proxy, error) {
 	if c.Mirror {
 		rules = nil // nobody adds up what the database has added up
 	}
-	p := &proxy{w: w, rules: rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts, tally: t}
+	p := &proxy{w: w, shape: s, rules: rules, trip: cmp.Or(c.Trip, trip), slow: c.Slow, alone: c.Alone, parts: c.Parts}
 	switch c.Programs {
 	case Viewers:
 		p.viewer = 2
@@ -113,7 +116,7 @@ func (x *proxy) restart(c *Config) {
 		Memory: c.Memory,
 		Notes:  c.notes,
 	})
-	x.store.Wrote(session.Credentials{}, ref.Index)
+	x.store.Wrote(session.Credentials{}, index)
 }
 
 // trip is how long the engine takes for a request, with the way to it and back, on average.
@@ -141,7 +144,7 @@ func (x *proxy) get(p *process, by marks) doc.Revision {
 	p.sleep(x.w.about(x.trip / 2))
 	rev := x.engine.Revision
 	p.sleep(x.w.about(x.trip / 2))
-	store.ReadWithTicket(sessionOf(by), ref, rev, at, ticket)
+	store.ReadWithTicket(sessionOf(by), x.ref, rev, at, ticket)
 	return rev
 }
 
@@ -158,7 +161,7 @@ func (x *proxy) search(p *process, by marks) doc.Revision {
 	rev := x.found
 	p.sleep(x.w.about(x.trip / 2))
 	if rev.Known() {
-		store.Found(sessionOf(by), ref, rev, at)
+		store.Found(sessionOf(by), x.ref, rev, at)
 	}
 	return rev
 }
@@ -248,7 +251,7 @@ func (r *request) take(p *process) (session.Base, bool) {
 		if r.part {
 			c.On, c.Part = r.on, true
 		}
-		b, err := x.store.Comparing(c).Take(r, sessionOf(r.marks), ref, r.sent)
+		b, err := x.store.Comparing(c).Take(r, sessionOf(r.marks), x.ref, r.sent)
 		switch {
 		case err == nil:
 			return b, true
@@ -358,5 +361,5 @@ func (r *request) pass(p *process, b *session.Base) {
 	x.tally.judge(&verdict{x.merger, r.truth, before.Source, x.engine.Source, false})
 	b.LeaveToEngine(nil) // it is in no series
 	b.EngineMerged(x.engine.Revision)
-	x.store.WroteForwarded(sessionOf(r.marks), ref, x.engine.Revision, false, at)
+	x.store.WroteForwarded(sessionOf(r.marks), x.ref, x.engine.Revision, false, at)
 }

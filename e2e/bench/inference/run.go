@@ -6,6 +6,7 @@ package inference
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"optimist/internal/doc"
@@ -23,6 +24,8 @@ type Config struct {
 	Roles int
 	// Rounds is how many changes each worker makes.
 	Rounds int
+	// Documents is how many documents of the index the workers change, one after the other; 0: one. They make all their changes in each.
+	Documents int
 	// Think is how long a worker takes between its read and its write, and Pause how long it rests before it reads, on average.
 	Think, Pause time.Duration
 	// Alone says that each write goes by itself. Otherwise those that wait for each other go as one.
@@ -94,9 +97,16 @@ func Run(c Config) (*Tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.w.run()
-	x.tally.end(x.engine.Source)
-	return x.tally, nil
+	all := &Tally{}
+	for n := range max(1, c.Documents) {
+		if n > 0 {
+			x.change(&c)
+		}
+		x.w.run()
+		x.tally.end(x.engine.Source)
+		all.Add(x.tally)
+	}
+	return all, nil
 }
 
 // begin has the workers of an experiment begin.
@@ -106,10 +116,20 @@ func begin(c *Config) (*proxy, error) {
 		return nil, err
 	}
 	w := newWorld(c.Seed)
-	x, err := newProxy(w, c, s, &Tally{units: s.units})
+	x, err := newProxy(w, c, s)
 	if err != nil {
 		return nil, err
 	}
+	x.change(c)
+	return x, nil
+}
+
+// change has the workers of an experiment begin with the next document.
+func (x *proxy) change(c *Config) {
+	w, s := x.w, x.shape
+	x.documents++
+	x.ref = doc.Ref{Index: index, ID: strconv.Itoa(x.documents)}
+	x.engine, x.tally = engine{}, &Tally{units: s.units}
 	if !c.Absent {
 		x.engine.Revision = doc.Revision{
 			Numbers: doc.Numbers{PrimaryTerm: 1}, Version: 1, Source: encode(s.seed(&change{world: w})),
@@ -132,7 +152,6 @@ func begin(c *Config) (*proxy, error) {
 	for range c.Watchers {
 		w.start(func(p *process) { x.watch(p, c.Watch) })
 	}
-	return x, nil
 }
 
 // Shapes are the names of the documents, but for the vague ones.

@@ -113,11 +113,11 @@ func (m *mishaps) run(p *process) {
 		case 3: // other documents take the memory
 			for i := range 40 {
 				other := doc.Revision{Numbers: doc.Numbers{SeqNo: 1, PrimaryTerm: 1}, Version: 1, Source: make([]byte, 2000)}
-				m.store.Read(sessionOf(marks{}), doc.Ref{Index: ref.Index, ID: fmt.Sprint("other", i)}, other, m.store.Epoch())
+				m.store.Read(sessionOf(marks{}), doc.Ref{Index: index, ID: fmt.Sprint("other", i)}, other, m.store.Epoch())
 			}
 		case 4: // the index is deleted and made anew through the proxy
 			m.engine.Revision = doc.Revision{Numbers: doc.Numbers{SeqNo: m.w.Int64N(4), PrimaryTerm: 1}, Version: 1, Source: m.seed}
-			m.store.DropIndex(session.Credentials{}, ref.Index)
+			m.store.DropIndex(session.Credentials{}, index)
 		case 5: // somebody who doesn't go through the proxy puts back a copy
 			if copied != nil {
 				m.engine.put(bytes.Clone(copied), doc.Numbers{})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -59,7 +60,23 @@ func Conditions() []Condition {
 		h.set(&c.Config)
 		list = append(list, c)
 	}
-	return append(list, mirrors()...)
+	return slices.Concat(list, mirrors(), manyDocuments(list))
+}
+
+// manyDocuments are some of the conditions for an index with documents that are changed 20 times each, or twice by each worker.
+func manyDocuments(conditions []Condition) (list []Condition) {
+	for _, c := range conditions {
+		switch c.Name {
+		case "16 workers, 0 % looks", "16 workers, 50 % looks", "16 workers, seconds to think, four that only look", "16 workers, parts",
+			"2 workers, seconds to think, each reads again at once", "2 workers, the same, one that only looks",
+			"1 worker, one that only looks", "1 worker, 50 % looks":
+			c.Name = "many documents, " + c.Name
+			c.Rounds = max(2, 20/c.Workers)
+			c.Documents = 320 / (c.Rounds * c.Workers)
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // mirrors are the conditions of an index that mirrors a database, and of clients that write from what searches find. There is a refresh now
@@ -168,7 +185,7 @@ func (o *Options) run(c Condition, shape string) (*Tally, error) {
 	run := c.Config
 	run.Shape, run.Rank = shape, o.Base.Rank
 	run.Rounds = cmp.Or(c.Rounds, (o.Changes+c.Workers-1)/c.Workers)
-	runs := o.Seeds * max(1, o.Changes/(run.Rounds*run.Workers))
+	runs := o.Seeds * max(1, o.Changes/(run.Rounds*run.Workers*max(1, run.Documents)))
 	for seed := range runs {
 		run.Seed = uint64(seed)
 		t, err := Run(run)
