@@ -33,15 +33,11 @@ type ranking struct {
 
 // ranking asks about these reads and this history of the entry, and about its view if several clients share the session.
 func (t *selection) ranking(e *viewcache.Entry, reads []viewcache.Read, past []viewcache.Past) *ranking {
-	r := &ranking{candidates: t.candidates(e, reads, past), sent: rank.Sent{
+	return &ranking{candidates: t.candidates(e, reads, past), sent: rank.Sent{
 		Body: t.Sent, Part: t.Part, Marks: t.s.compare.Marks, Quiet: e.Crowd.IsQuiet(), Alone: e.Crowd.Alone(),
 		Misled: t.readInTrace && !t.traceTells, Sums: t.s.compare.Sums, Keys: t.s.compare.Keys,
+		Patterns: t.s.habits.Known(t.sess, t.k.Ref.Index),
 	}}
-	if e.Patterns != nil {
-		now := *e.Patterns
-		r.sent.Patterns = &now
-	}
-	return r
 }
 
 // candidates returns the revisions that may be the base, oldest first.
@@ -138,12 +134,7 @@ func (t *selection) pick(c *candidate, made []viewcache.Digested, likeliest *ran
 
 // learn notes what the choice has shown of the document's clients, and of the index.
 func (t *selection) learn(e *viewcache.Entry, c *rank.Choice) {
-	if c.Certain || c.Part != rank.PartUnknown {
-		if e.Patterns == nil {
-			e.Patterns = new(rank.Patterns)
-		}
-		e.Patterns.Learn(c)
-	}
+	t.s.habits.Learn(t.sess, t.k.Ref.Index, c)
 	e.Crowd.Lean(c.Lean)
 	if c.Traces != rank.TraceUnknown {
 		t.ix.Traced(t.sess.Network(), c.Traces == rank.TraceTells)

@@ -56,6 +56,7 @@ type contents struct {
 	indices *indexstate.Indices[Session]
 	// changers has the threads of work that have changed documents of which nobody knows which ones they are: see ChangedUnknown.
 	changers indexstate.Moments[Session]
+	habits   viewcache.Habits
 	notes    *note.Book // nil: there is none
 	shards   []*shard
 
@@ -89,7 +90,8 @@ func New(o Options) *Store {
 		n *= 2
 	}
 	s := &Store{contents: &contents{
-		o: o, clock: clock, seed: maphash.MakeSeed(), indices: indexstate.New[Session](o.MaxAge), shards: make([]*shard, n),
+		o: o, clock: clock, seed: maphash.MakeSeed(), indices: indexstate.New[Session](o.MaxAge), habits: viewcache.NewHabits(),
+		shards: make([]*shard, n),
 	}}
 	s.sure.Store(int64(o.MaxAge))
 	s.notes = note.NewBook(o.Notes, o.MaxAge)

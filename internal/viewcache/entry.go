@@ -213,15 +213,14 @@ type Entry struct {
 	Document *Document
 	Reads    []Read // by order
 	View     View
-	Past     []Past         // see history.go
-	Patterns *rank.Patterns // what the session's clients usually change; nil: not known
-	Since    *choice.Since  // what tells what the client has in hand from an older revision that it was shown later; nil: nothing
-	Crowd    Crowd          // whether several clients write it
-	Shared   bool           // it seems that several clients of the session work on the document at once
-	Lost     Reason         // why the entry has no base any more
-	Touched  int64          // when the entry was last used
-	charged  int64          // the bytes of the entry itself
-	held     int64          // the bytes that count against its client: charged, the document, and each body that the entry refers to
+	Past     []Past        // see history.go
+	Since    *choice.Since // what tells what the client has in hand from an older revision that it was shown later; nil: nothing
+	Crowd    Crowd         // whether several clients write it
+	Shared   bool          // it seems that several clients of the session work on the document at once
+	Lost     Reason        // why the entry has no base any more
+	Touched  int64         // when the entry was last used
+	charged  int64         // the bytes of the entry itself
+	held     int64         // the bytes that count against its client: charged, the document, and each body that the entry refers to
 
 	account              *clientAccount // the client whose entry it is
 	linked.Links[*Entry]                // among the client's entries

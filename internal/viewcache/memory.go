@@ -27,7 +27,6 @@ const (
 	attemptCost  = 144
 	spentCost    = 16
 	tracedCost   = 32
-	patternsCost = 416
 	sinceCost    = 512
 	documentCost = 336
 	readCost     = 80
@@ -181,9 +180,6 @@ func (m *Memory) DocumentOf(k Key, e *Entry, gone indexstate.Epoch) *Document {
 func (e *Entry) cost() int64 {
 	c := int64(entryCost + readCost*cap(e.Reads) + pastCost*cap(e.Past) + attemptCost*e.Repeats.Room() +
 		spentCost*cap(e.spent) + tracedCost*cap(e.Traced))
-	if e.Patterns != nil {
-		c += patternsCost
-	}
 	if e.Since != nil {
 		c += sinceCost
 	}

@@ -7,7 +7,6 @@ import (
 	"optimist/internal/choice"
 	"optimist/internal/doc"
 	"optimist/internal/identity"
-	"optimist/internal/rank"
 	"optimist/internal/repeat"
 )
 
@@ -28,7 +27,6 @@ func TestSizesAreWithinTheirCosts(t *testing.T) {
 		{"body", float64(unsafe.Sizeof(Body{})) + 2*16, bodyCost},
 		{"a write that was acknowledged", float64(unsafe.Sizeof(repeat.Attempt{})) + 8, attemptCost},
 		{"a read in a trace", float64(unsafe.Sizeof(TracedRead{})), tracedCost},
-		{"the habits of a document's clients", float64(unsafe.Sizeof(rank.Patterns{})), patternsCost},
 		{"what tells two revisions apart", float64(unsafe.Sizeof(choice.Since{})) + 3*8*16, sinceCost},
 		{"numbers that were written from", float64(unsafe.Sizeof(doc.Numbers{})), spentCost},
 		{"marker", 48 + 16*slot, markerCost},
