@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Patterns are the habits of a document's clients: which places a change touches together, and how. For example, a client takes a job out
-// of a queue and moves a count up. A wrong base makes the write look like a change that no client makes. Only changes whose base is certain
-// are counted.
+// Patterns are the habits of clients: which places a change touches together, and how. For example, a client takes a job
+// out of a queue and moves a count up by one. A wrong base makes the write look like a change that no client makes. Only
+// changes whose base is certain are counted. Documents that are alike may share their patterns.
 //
 // The zero value knows nothing. Patterns are a value: a copy doesn't change with the original.
 type Patterns struct {
@@ -28,7 +28,7 @@ const (
 	maxPatterns = 24
 	// minHabit is how often a pattern has to be seen to be a habit. Everything that a habitual change takes out costs habitual at most, but
 	// for what it would have moved on from another place: the pattern doesn't say from where.
-	minHabit, habitual = 3, 3
+	minHabit, habitual = 3, 1
 	// enoughChanges is how many changes are counted. Each time that there are more, the counts are halved, so that older changes count less.
 	enoughChanges = 128
 )
@@ -86,6 +86,8 @@ const (
 	touchTake
 	touchUp
 	touchDown
+
+	touchByOne uint64 = 1 << 8 // with touchUp or touchDown
 )
 
 // pattern returns the pattern of changes to the candidate c.
@@ -111,7 +113,8 @@ func (w *weighing) pattern(changes []change, c *Candidate) (pattern uint64) {
 	return pattern
 }
 
-// touch returns how a change touches its place.
+// touch returns how a change touches its place. Of numbers, it tells a step by one from others: most counts are moved by one, and a wrong
+// base makes it several.
 func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	switch g.effect {
 	case takes, drops:
@@ -121,10 +124,15 @@ func (w *weighing) touch(g *change, c *Candidate) uint64 {
 	}
 	m := &w.mine.members[g.index]
 	if n := c.Digest.numberLike(w.mine, int(g.index)); n != nil && m.number != 0 {
-		if w.mine.numberOf(int(g.index)).step(n) < 0 {
-			return touchDown
+		by := w.mine.numberOf(int(g.index)).step(n)
+		how := touchUp
+		if by < 0 {
+			how = touchDown
 		}
-		return touchUp
+		if by == 1 || by == -1 {
+			how |= touchByOne
+		}
+		return how
 	}
 	return touchPut
 }

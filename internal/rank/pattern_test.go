@@ -40,8 +40,9 @@ func TestTheHabitOfMovingDoesNotSayFromWhere(t *testing.T) {
 	}
 }
 
-// A pattern says how many entries a change touches, and not which ones. An object that holds anything besides objects isn't a map.
-func TestPatternsOfEntries(t *testing.T) {
+// A pattern says how many entries a change touches, and not which ones. An object that holds anything besides objects isn't a map. Of a
+// number, it says whether that was moved by one.
+func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		base, one, other string
 		same             bool
@@ -51,6 +52,10 @@ func TestPatternsOfEntries(t *testing.T) {
 		{`{"m":{"a":{"n":1},"b":{"k":1}}}`, `{"m":{"a":{"n":2},"b":{"k":1}}}`, `{"m":{"a":{"n":1},"b":{"k":2}}}`, false},
 		{`{"m":{"a":{"n":1},"b":1}}`, `{"m":{"a":{"n":2},"b":1}}`, `{"m":{"a":{"n":1},"b":2}}`, false},
 		{`{"m":{"a":1,"b":1}}`, `{"m":{"a":2,"b":1}}`, `{"m":{"a":1,"b":2}}`, false},
+		{`{"n":10}`, `{"n":11}`, `{"n":12}`, false},
+		{`{"n":10}`, `{"n":11}`, `{"n":9}`, false},
+		{`{"n":10}`, `{"n":12}`, `{"n":18}`, true},
+		{`{"n":10}`, `{"n":12}`, `{"n":8}`, false},
 		{`[{"id":1,"n":1},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":1}]`, `[{"id":1,"n":1},{"id":2,"n":2}]`, true},
 		{`[{"id":1,"n":1},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":1}]`, `[{"id":1,"n":2},{"id":2,"n":2}]`, false},
 	} {
