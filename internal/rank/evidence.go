@@ -143,7 +143,6 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 	case c.effect == fills:
 		v.price += w.priceOf(w.slots[c.index].oldest, int(c.weight), false)
 	case c.effect == puts && v.first && c.weight == weightOfWords && w.contents[c.index].oldest.value == creation:
-	case c.effect == puts && w.isExcused(c):
 	case c.effect == puts:
 		v.price += w.priceOf(w.contents[c.index].oldest.value, int(c.weight), false) + w.priceOfSeen(c.at)
 	default:
@@ -199,22 +198,11 @@ type text struct {
 	place uint64
 	words int // how many pairs of words the changes put in
 	taken int // how many pairs they take out
-	fresh int // how many of the words put in no candidate has. Each excuses one that a candidate has, because any two texts share some
 }
 
 // rewrittenAt returns the index of the text at a place among the texts that the client would have written anew, or -1.
 func (w *weighing) rewrittenAt(place uint64) int {
 	return slices.IndexFunc(w.rewritten, func(t text) bool { return t.place == place })
-}
-
-// isExcused reports whether the words that the client would have put in are there by chance: see text.
-func (w *weighing) isExcused(c *change) bool {
-	i := w.rewrittenAt(c.place)
-	if i < 0 || w.rewritten[i].fresh == 0 || w.contents[c.index].oldest.value == none {
-		return false
-	}
-	w.rewritten[i].fresh--
-	return true
 }
 
 // maxKept says how much of the old text a text that is written anew may have: one in so many of the old words, and of the new ones. Any two
@@ -240,9 +228,7 @@ func (w *weighing) findRewritten(changes []change) {
 			w.rewritten[k].taken++
 			continue
 		}
-		if w.rewritten[k].words++; w.contents[c.index].oldest.value == none {
-			w.rewritten[k].fresh++
-		}
+		w.rewritten[k].words++
 	}
 	w.rewritten = slices.DeleteFunc(w.rewritten, func(t text) bool {
 		i, known := w.places.find(t.place)
