@@ -178,3 +178,23 @@ func TestKeysOfARuleIdentifyEntries(t *testing.T) {
 		t.Errorf("%d entries have a place of their own", entries)
 	}
 }
+
+// Each of these names identifies entries, without a rule.
+func TestNamesThatIdentifyEntries(t *testing.T) {
+	for _, name := range []string{"id", "_id", "uuid", "guid", "uid", "key", "sku"} {
+		entry := func(who string, qty int) string { return fmt.Sprintf(`{%q:%q,"qty":%d}`, name, who, qty) }
+		list := func(a, b int) string { return `{"lines":[` + entry("p1", a) + `,` + entry("p2", b) + `]}` }
+		d := NewDigest([]byte(list(4, 7)), "", nil)
+		entries := 0
+		for _, b := range d.blocks {
+			for _, m := range b.members {
+				if m.entry {
+					entries++
+				}
+			}
+		}
+		if entries != 2 {
+			t.Errorf("%s: %d entries have a place of their own, want 2", name, entries)
+		}
+	}
+}

@@ -391,7 +391,7 @@ var identifying = func() map[uint64]int {
 		all[tree.HashString(name)] = identityWithOthers
 	}
 	for i, name := range []string{
-		"no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key", "uuid", "_id", "id",
+		"no", "number", "position", "pos", "label", "title", "player", "name", "code", "sku", "key", "uid", "guid", "uuid", "_id", "id",
 	} {
 		all[tree.HashString(name)] = identityAlone + i
 	}
