@@ -94,6 +94,8 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"parts hold more than that":        {Config{Parts: true, Dialogs: true}, []string{"fields", "profile", "settings", "wide"}, 10},
 		"entries of lists have names":      {Config{}, []string{"tasks", "invoice", "columns"}, 90},
 		"a rule names what entries have":   {Config{}, []string{"quantities"}, 30},
+		"each document changes seldom":     {Config{Workers: 16, Rounds: 2, Documents: 20, Looks: 0.5}, Shapes(), 5},
+		"two change each document":         {Config{Workers: 2, Rounds: 10, Documents: 32, Think: 2 * time.Second, Pause: time.Millisecond}, Shapes(), 7},
 		"entries of lists are counted in":  {Config{}, []string{"votes"}, 150},
 	} {
 		var all Tally
