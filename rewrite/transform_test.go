@@ -372,3 +372,15 @@ func TestLargeTransformsCostWhatTheirSizeSays(t *testing.T) {
 		})
 	}
 }
+
+// TestABodyThatIsNoListIsAPatchThatIsNone: its sender knows of no transform, and may have left out the brackets.
+func TestABodyThatIsNoListIsAPatchThatIsNone(t *testing.T) {
+	const want = `patch: is not an array of operations, such as [{"op":"add","path":"/n","value":1}]`
+	body := []byte(`{"op":"add","path":"/n","value":1}`)
+	if _, err := ParseSteps(body, Limits{}); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if _, err := ParsePatch(body); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

@@ -121,7 +121,7 @@ type StepError struct {
 }
 
 func (e *StepError) Error() string {
-	text := "transform"
+	text := "patch" // only ParseSteps means all of them
 	if e.Step >= 0 {
 		text = e.step(e.Step)
 	}

@@ -19,6 +19,9 @@ const (
 
 var keyNames = [...]string{keyOp: "op", keyPath: "path", keyFrom: "from", keyValue: "value", keyFormat: "format"}
 
+// notOperations is the reason of the error of a body that isn't an array, as if it had one operation without the brackets.
+const notOperations = `is not an array of operations, such as [{"op":"add","path":"/n","value":1}]`
+
 // An operation is one as a body has it: the value of each key that is there.
 type operation [len(keyNames)]tree.Value
 
@@ -92,7 +95,7 @@ func (o *operation) text(key int) (s, reason string) {
 // Errors: *StepError, whose Step is -1 where the body as a whole is meant; *tree.SyntaxError, tree.ErrTooDeep, tree.ErrTooLarge, and
 // those of Limits.Room.
 func ParseSteps(src []byte, l tree.Limits) (steps []Step, err error) {
-	err = parseOperations(src, l, &StepError{Step: -1, Reason: "is not an array of operations"}, func(v tree.Value) error {
+	err = parseOperations(src, l, &StepError{Step: -1, Reason: notOperations}, func(v tree.Value) error {
 		if len(steps) == MaxSteps {
 			return tooManySteps()
 		}

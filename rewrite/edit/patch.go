@@ -33,7 +33,7 @@ func (op *Operation) action() Action {
 // Errors: *PatchError; *tree.SyntaxError, tree.ErrTooDeep or tree.ErrTooLarge for the body as a whole; those of Limits.Room.
 func ParsePatch(src []byte, l tree.Limits) (p Patch, err error) {
 	p = Patch{}
-	err = parseOperations(src, l, &PatchError{Index: -1, Reason: "is not an array of operations"}, func(v tree.Value) error {
+	err = parseOperations(src, l, &PatchError{Index: -1, Reason: notOperations}, func(v tree.Value) error {
 		var op Operation
 		reason := op.read(v)
 		if reason == "" {
