@@ -158,6 +158,9 @@ func (overdue) Is(target error) bool { return target == context.DeadlineExceeded
 
 // advice is what may be wrong with the URL of a node, where err is why it doesn't answer; nil: it answers that it can't read the request.
 func advice(url string, err error) string {
+	if c := new(upstream.ConnectError); errors.As(err, &c) && c.Reason == upstream.Refused {
+		return ": nothing listens at this address. Start the engine, or name another URL"
+	}
 	if strings.HasPrefix(url, "http://") {
 		return upstream.PlainAdvice(err)
 	}
