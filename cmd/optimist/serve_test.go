@@ -375,7 +375,7 @@ func TestAPortInUseIsToldByItsKey(t *testing.T) {
 		args[flag] = l.Addr().String()
 		var stderr bytes.Buffer
 		code := run(context.Background(), []string{"serve", "--embedded", "--listen", args["--listen"], "--admin", args["--admin"]}, io.Discard, &stderr)
-		if code != exitFailed || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "address already in use") {
+		if code != exitFailed || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "address already in use: another program has it") {
 			t.Errorf("%s: %d %s", flag, code, stderr.String())
 		}
 	}

@@ -3,11 +3,13 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"optimist/internal/admin"
@@ -68,15 +70,23 @@ func (a *App) startEngine(c *config.Config) error {
 
 func (a *App) listen(c *config.Config) (err error) {
 	if a.data, err = net.Listen("tcp", c.Listen); err != nil {
-		return fmt.Errorf("the data port can't be opened (listen: %s): %w", c.Listen, err)
+		return fmt.Errorf("the data port can't be opened (listen: %s): %w%s", c.Listen, err, portAdvice(err))
 	}
 	if c.Admin == "" {
 		return nil
 	}
 	if a.adminPlace, err = net.Listen("tcp", c.Admin); err != nil {
-		return fmt.Errorf("the admin listener can't be opened (admin: %s): %w", c.Admin, err)
+		return fmt.Errorf("the admin listener can't be opened (admin: %s): %w%s", c.Admin, err, portAdvice(err))
 	}
 	return nil
+}
+
+// portAdvice is what to do about the error of a port that can't be opened, as a clause behind it; "" if it is another than a port in use.
+func portAdvice(err error) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return ": another program has it, perhaps another optimist. End that one, or choose another port"
+	}
+	return ""
 }
 
 // settledFor is how long the sessions of a settled App seem to have been there when it starts: longer than anything is remembered.
