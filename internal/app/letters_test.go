@@ -259,7 +259,7 @@ func TestAWriteThatNobodyKnowsTheBaseOfReplacesNothingUnlessSomebodySaysSo(t *te
 		t.Fatalf("%d %s", blind.Status, blind.Body)
 	}
 	_, r := operate(t, w.app, "POST", "/"+id+"/_replay", "{}", "")
-	if r.Get("result").Str != "skipped" || !strings.Contains(r.Get("reason").Str, "unchecked") {
+	if r.Get("result").Str != "skipped" || !strings.Contains(r.Get("reason").Str, "allow it with --unchecked") {
 		t.Errorf("the engine has let nobody write this: %s", r)
 	}
 	_, r = operate(t, w.app, "POST", "/"+id+"/_replay", `{"unchecked":true}`, "")

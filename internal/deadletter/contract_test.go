@@ -339,8 +339,12 @@ func TestWhatAnEngineSaysOfALetterIsTold(t *testing.T) {
 			return enginetest.Response(one.status, `{"error":{"type":"x","reason":"y"}}`), nil
 		}
 		x := NewIndex(IndexOptions{Upstream: e, Name: "letters"})
-		if _, err := x.Put(t.Context(), newLetter(1), Revision{}); !errors.Is(err, one.want) {
+		_, err := x.Put(t.Context(), newLetter(1), Revision{})
+		if !errors.Is(err, one.want) {
 			t.Errorf("%d %v: got %v, want %v", one.status, one.err, err, one.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "upstream.auth") != (one.status == 403) {
+			t.Errorf("%d: only a refusal of the credentials names them: %v", one.status, err)
 		}
 	}
 }

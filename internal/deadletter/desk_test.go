@@ -136,7 +136,7 @@ func TestALetterWhoseReplayDiedIsDoubtfulAndNotReplayedByItself(t *testing.T) {
 		if l, err := other.Get(ctx, id); err != nil || l.State != Doubtful {
 			t.Errorf("an hour later: %+v, %v", l, err)
 		}
-		if r, err := other.Replay(ctx, id, Allow{}, done); err != nil || r.Result != Skipped {
+		if r, err := other.Replay(ctx, id, Allow{}, done); err != nil || r.Result != Skipped || !strings.Contains(r.Reason, "--doubtful") {
 			t.Errorf("an hour later: %+v, %v", r, err)
 		}
 		if r, err := other.Replay(ctx, id, Allow{Doubtful: true}, done); err != nil || r.Result != Replayed {

@@ -87,10 +87,11 @@ func (d *Desk) claim(ctx context.Context, id string, allow Allow) (c *claimed, d
 	case l.State == Damaged:
 		return nil, &Result{ID: id, Result: Skipped, Reason: "it can't be read, only deleted (damaged): " + l.Detail}, nil
 	case l.State == Doubtful && !allow.Doubtful:
-		return nil, &Result{ID: id, Result: Skipped, Reason: "it may have been written already: look at the document first (doubtful)"}, nil
+		return nil, &Result{ID: id, Result: Skipped,
+			Reason: "it may have been written already (doubtful): look at the document, then allow it with --doubtful"}, nil
 	case !l.Checked && !allow.Unchecked:
 		return nil, &Result{ID: id, Result: Skipped,
-			Reason: "the engine hasn't said that its client may write this: look at it first (unchecked)"}, nil
+			Reason: "the engine hasn't said that its client may write this (unchecked): look at the letter, then allow it with --unchecked"}, nil
 	}
 	now := *l
 	now.State, now.Replays, now.Last, now.Arriving = Replaying, l.Replays+1, d.note(""), false
