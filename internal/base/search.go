@@ -29,7 +29,8 @@ import (
 
 var (
 	// ErrPreconditionRequired reports a write without a base where the rule demands one. Nothing was sent.
-	ErrPreconditionRequired = errors.New("the write names no revision that it is based on, and the rule demands one")
+	ErrPreconditionRequired = errors.New("the write names no revision that it is based on, and the rule demands one: " +
+		"read the document first, or send If-Match")
 
 	// ErrLost reports a write whose base was known and is not any more, where the rule refuses such writes. Nothing was sent.
 	ErrLost = errors.New("the revision that the write is based on is not known any more; read the document again")
