@@ -1,0 +1,33 @@
+package viewcache
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+
+	"optimist/internal/identity"
+	"optimist/internal/rank"
+)
+
+// A client that makes up credentials has its own habits forgotten, and nobody else's.
+func TestNobodyHasTheHabitsOfOthersForgotten(t *testing.T) {
+	h := NewHabits()
+	learn := func(addr string, credentials uint64) identity.Session {
+		c := identity.CredentialsOf(binary.BigEndian.AppendUint64(nil, credentials))
+		at := netip.MustParseAddr(addr)
+		sess := identity.Inferred(c, at).At(identity.NetworkOf(at))
+		h.Learn(sess, "shop", &rank.Choice{Certain: true, Pattern: 7})
+		return sess
+	}
+	quiet := learn("10.0.0.1", 0)
+	first := learn("10.9.9.9", 1)
+	for n := range uint64(2 * maxHabits) {
+		learn("10.9.9.9", n+2)
+	}
+	if h.Known(quiet, "shop") == nil {
+		t.Error("another client's habits are forgotten")
+	}
+	if h.Known(first, "shop") != nil || h.of.Len() > maxHabits {
+		t.Errorf("nothing is forgotten: %d are kept, want %d at most", h.of.Len(), maxHabits)
+	}
+}
