@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"slices"
 
 	"optimist/rewrite/diff"
@@ -84,6 +85,38 @@ func (r *run) countsByPlace(sc scope) bool {
 	return element.rule != 0 && r.strategy(element).calculates()
 }
 
+// elementsRuled reports whether a rule is about the elements of the array at sc.
+func (r *run) elementsRuled(sc scope) bool {
+	if sc.lo == sc.hi {
+		return false
+	}
+	element := r.enter(sc, tree.Place{})
+	defer r.leave(sc)
+	return element.rule != 0
+}
+
+// maxPoint is how many numbers a point has at most.
+const maxPoint = 3
+
+// isPoint reports whether the arrays are as long as ever, and hold two or three numbers, some of them decimals: the coordinates of a place,
+// or the ends of a range. One number of one side and one of the other would make a place where neither has put it.
+func isPoint(b, s, c tree.Value) bool {
+	n := b.Len()
+	if n < 2 || n > maxPoint || s.Len() != n || c.Len() != n {
+		return false
+	}
+	decimals := false
+	for _, side := range [...]tree.Value{b, s, c} {
+		for e := side.First(); e.Exists(); e = e.Next() {
+			if e.Kind() != tree.Number {
+				return false
+			}
+			decimals = decimals || bytes.ContainsAny(e.Raw(), ".eE")
+		}
+	}
+	return decimals
+}
+
 // array merges arrays of the base (which may be missing), of the client and of current.
 func (r *run) array(b, s, c tree.Value, sc scope) {
 	mark := r.Mark()
@@ -96,7 +129,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		sc.unfit()
 	}
 	e, ok := r.edits(b, s, c, sc)
-	if !ok { // one value, as a whole
+	if !ok || isPoint(b, s, c) && !r.elementsRuled(sc) { // one value, as a whole
 		if r.takes(b, s, c, sc) {
 			r.replace(c, s.Raw())
 		}

@@ -43,7 +43,8 @@
 // are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity. So they are where one side
 // put an object with another `id` into the place of one that the other side changed.
 //
-// Two scripts whose comparison is over Limits.Cells make the array one value.
+// Two or three numbers, some of them decimals, are a point, and one value: see isPoint. So are two scripts whose comparison is over
+// Limits.Cells.
 //
 // # Strategies
 //
