@@ -101,12 +101,12 @@ func (w *Write) merger() intent.Merger {
 	m := w.Rule.Merger
 	if w.Base.Guessed {
 		m = m.Guessing()
-		switch {
-		case w.Part != nil: // a part names what it changes
-			m = m.OfParts()
-		case w.Base.Kind == session.KindAbsent:
-			m = m.AfterCreation(w.Base.Made)
-		}
+	}
+	switch {
+	case w.Part != nil: // a part names what it changes
+		m = m.OfParts()
+	case w.Base.Guessed && w.Base.Kind == session.KindAbsent:
+		m = m.AfterCreation(w.Base.Made)
 	}
 	if len(w.Sent)+len(w.Base.View) > smallMerge {
 		m = m.In(w.Room)

@@ -43,8 +43,8 @@
 // are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity. So they are where one side
 // put an object with another `id` into the place of one that the other side changed.
 //
-// Two or three numbers, some of them decimals, are a point, and one value: see isPoint. So are two scripts whose comparison is over
-// Limits.Cells.
+// An object with an id that a side moved from one list to another is moved with what the other side changed in it: see transfer. Two or
+// three numbers, some of them decimals, are a point, and one value: see isPoint. So are two scripts whose comparison is over Limits.Cells.
 //
 // # Strategies
 //

@@ -46,8 +46,8 @@ func (m *Merger) In(room tree.Room) *Merger {
 	return &in
 }
 
-// OfParts returns a Merger like m, which is Guessing, for clients that send parts. Then sent is the base with the part in it: what the part
-// leaves out is as in the base, whatever the client has seen. See sight.
+// OfParts returns a Merger like m for clients that send parts. Then sent is the base with the part in it: what the part leaves out is as in
+// the base, whatever the client has seen, and stays as it is in current. See sight and transfers.
 func (m *Merger) OfParts() *Merger {
 	of := *m
 	of.parts = true
@@ -98,6 +98,9 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 		base = m.untouched(sent)
 	}
 	r, err := m.begin(base, sent, current, o)
+	if err == nil && !absent {
+		r, err = m.relocate(r)
+	}
 	defer r.end()
 	if err != nil {
 		return Result{}, err
@@ -109,7 +112,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	o.merged(r, r.cur.Root())
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
-	if len(r.splices) == 0 {
+	if len(r.splices) == 0 && len(r.src) == len(current) && &r.src[0] == &current[0] {
 		return res, nil
 	}
 	if r.size() > m.limits.WithDefaults().Bytes {
