@@ -182,11 +182,11 @@ func (al *Alignment) MayKeepPlaces() bool {
 	return edits >= 0
 }
 
-// OnlyPlaces reports whether nothing but their places tells some of the elements apart: they are equal, or arrays themselves.
-func (w *Workspace) OnlyPlaces(elements []tree.Value) bool {
+// Repeats reports whether some of the elements are equal: nothing but their places tells them apart.
+func (w *Workspace) Repeats(elements []tree.Value) bool {
 	w.Table.Reset(len(elements))
 	for k, e := range elements {
-		if e.Kind() == tree.Array || int(w.Table.Number(e)) < k {
+		if int(w.Table.Number(e)) < k {
 			return true
 		}
 	}

@@ -20,9 +20,10 @@ type edits struct {
 
 // edits aligns the arrays. ok is false if that is over the limit.
 //
-// If some elements are equal, or are arrays, they say little about which is which. Two kinds of such arrays are known. In a window that
-// slides, what one side has put in is never what the other has put in, or has dropped. A row is as long as ever, and its elements have
-// places: if the client has moved one, that must not shift others.
+// If some elements are equal, or are arrays of numbers, they say little about which is which. Two kinds of such arrays are known. In a
+// window that slides, what one side has put in is never what the other has put in, or has dropped. A row is as long as ever, and its
+// elements have places: if the client has moved one, that must not shift others. If no two elements are equal, and current has most of them
+// at other places, they are no row: somebody has put one in, and taken another one out.
 func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	e.sides = sides{b, s, c}
 	log := r.strategy(sc) == Append // and no row
@@ -38,15 +39,22 @@ func (r *run) edits(b, s, c tree.Value, sc scope) (e edits, ok bool) {
 	if !ok {
 		return e, false
 	}
-	if r.OnlyPlaces(e.sent.A) || log && !r.TellApart(e.sent.A) {
+	repeats := r.Repeats(e.sent.A)
+	if repeats || slices.ContainsFunc(e.sent.A, isNameless) || log && !r.TellApart(e.sent.A) {
 		e.windows = (log || !e.keepPlaces(row)) && r.AlignWindows(&e.sent, &e.cur)
-		if !e.windows && row && e.isRow() {
+		if !e.windows && row && (repeats || e.cur.MayKeepPlaces()) && e.isRow() {
 			e.sent, e.cur = r.AlignByPlace(b, s), r.AlignByPlace(b, c)
 		}
 	}
 	e.bySent, e.byCur = r.Edits(&e.sent), r.Edits(&e.cur)
 	e.drop, e.dropCur = r.Ints.Alloc(len(e.sent.B)), r.Ints.Alloc(len(e.cur.B))
 	return e, true
+}
+
+// isNameless reports whether an element is an array without a text, such as a point, or a row of numbers. It may equal another one by
+// chance.
+func isNameless(e tree.Value) bool {
+	return e.Kind() == tree.Array && !e.Any(func(v tree.Value) bool { return v.Kind() == tree.String })
 }
 
 // keepPlaces reports whether the two sides say more of a row than of two windows: neither moves an element, or both change few places. A

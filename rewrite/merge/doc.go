@@ -36,8 +36,8 @@
 //     another is merged like the value of a key, so that objects merge key by key. The same elements beside it on both
 //     sides count once.
 //
-// An array of which some elements are equal, or arrays, may be a window that slides, whose insertions all count, or a row, which merges
-// place by place: see run.edits.
+// An array of which some elements are equal, or arrays of numbers, may be a window that slides, whose insertions all count, or a row, which
+// merges place by place: see run.edits.
 //
 // Where one side moved and changed an object that the other touched, or both replaced it, and not by the same object, the elements
 // are merged as ByKey does, if all of them are objects that a member tells apart: see byIdentity. So they are where one side
