@@ -85,32 +85,29 @@ func (e *edits) clashByPlace() bool {
 
 // countsByPlace reports whether a rule makes each element of the array at sc a number of its own, which has no other place.
 func (r *run) countsByPlace(sc scope) bool {
-	if sc.lo == sc.hi {
-		return false
-	}
-	element := r.enter(sc, tree.Place{})
-	defer r.leave(sc)
-	return element.rule != 0 && r.strategy(element).calculates()
+	st, ruled := r.ofElements(sc)
+	return ruled && st.calculates()
 }
 
-// elementsRuled reports whether a rule is about the elements of the array at sc.
-func (r *run) elementsRuled(sc scope) bool {
+// ofElements returns the strategy for the elements of the array at sc, and whether a rule gives it.
+func (r *run) ofElements(sc scope) (st Strategy, ruled bool) {
 	if sc.lo == sc.hi {
-		return false
+		return r.strategy(sc), false
 	}
 	element := r.enter(sc, tree.Place{})
 	defer r.leave(sc)
-	return element.rule != 0
+	return r.strategy(element), element.rule != 0
 }
 
 // maxPoint is how many numbers a point has at most.
 const maxPoint = 3
 
-// isPoint reports whether the arrays are as long as ever, and hold two or three numbers, some of them decimals: the coordinates of a place,
-// or the ends of a range. One number of one side and one of the other would make a place where neither has put it.
-func isPoint(b, s, c tree.Value) bool {
+// isPoint reports whether both sides changed arrays that are as long as ever, and hold two or three numbers, some of them decimals: the
+// coordinates of a place, or the ends of a range. One number of one side and one of the other would make a place where neither has put it.
+// With a rule about the elements, it is no point.
+func (r *run) isPoint(b, s, c tree.Value, sc scope) bool {
 	n := b.Len()
-	if n < 2 || n > maxPoint || s.Len() != n || c.Len() != n {
+	if n < 2 || n > maxPoint || s.Len() != n || c.Len() != n || b.Equal(s) || b.Equal(c) {
 		return false
 	}
 	decimals := false
@@ -122,7 +119,8 @@ func isPoint(b, s, c tree.Value) bool {
 			decimals = decimals || bytes.ContainsAny(e.Raw(), ".eE")
 		}
 	}
-	return decimals
+	_, ruled := r.ofElements(sc)
+	return decimals && !ruled
 }
 
 // array merges arrays of the base (which may be missing), of the client and of current.
@@ -137,7 +135,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		sc.unfit()
 	}
 	e, ok := r.edits(b, s, c, sc)
-	if !ok || isPoint(b, s, c) && !r.elementsRuled(sc) { // one value, as a whole
+	if !ok || r.isPoint(b, s, c, sc) { // one value, as a whole
 		if r.takes(b, s, c, sc) {
 			r.replace(c, s.Raw())
 		}
