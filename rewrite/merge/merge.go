@@ -74,7 +74,8 @@ type Result struct {
 	Changed bool
 	// Overwritten has the JSON Pointers at which strategy Sent took the client's value although somebody else had changed
 	// it, too: at most MaxPaths, long ones cut back to a value around. An array without elements that could be told
-	// apart is named as a whole; the index of an element is that in current.
+	// apart is named as a whole; the index of an element is that in current,
+	// once transfers are settled.
 	Overwritten []string
 	// OverwrittenMore is how many there were beyond Overwritten.
 	OverwrittenMore int

@@ -80,7 +80,8 @@ func (r *run) transfers() (list []transfer) {
 	return list
 }
 
-// mayTransfer reports whether there are two lists between which an object with an id may move.
+// mayTransfer reports whether there are two lists between which an object with an id may move, and a side has other objects in a list. Most
+// changes are within objects: they need no inventory.
 func (r *run) mayTransfer() bool {
 	names := diff.IdentityNames[:]
 	for i := range r.rules {
@@ -88,7 +89,40 @@ func (r *run) mayTransfer() bool {
 			names = append(slices.Clip(names), n.key)
 		}
 	}
-	return hasLists(r.base.Root(), names) || hasLists(r.sent.Root(), names) || hasLists(r.cur.Root(), names)
+	base, sent, cur := r.base.Root(), r.sent.Root(), r.cur.Root()
+	return (regroups(base, sent, names) || regroups(base, cur, names)) &&
+		(hasLists(base, names) || hasLists(sent, names) || hasLists(cur, names))
+}
+
+// regroups reports whether a side has other objects in some list than the base, or may have. Either may be missing.
+func regroups(b, v tree.Value, names []string) bool {
+	switch {
+	case b.SameBytes(v) || !b.Kind().IsContainer() && !v.Kind().IsContainer():
+		return false
+	case b.Kind() != v.Kind():
+		return true
+	case b.Kind() == tree.Object:
+		base, common := b.Finder(), 0
+		for m := v.First(); m.Exists(); m = m.Next() {
+			was := base.Like(m)
+			if regroups(was, m, names) {
+				return true
+			}
+			if was.Exists() {
+				common++
+			}
+		}
+		return common < b.Len()
+	case b.Len() != v.Len():
+		return true
+	}
+	for was, e := b.First(), v.First(); e.Exists(); was, e = was.Next(), e.Next() {
+		_, before := identityOf(was, names)
+		if _, id := identityOf(e, names); !before.Equal(id) || regroups(was, e, names) {
+			return true
+		}
+	}
+	return false
 }
 
 func hasLists(root tree.Value, names []string) bool {
@@ -225,19 +259,23 @@ func hashOfTexts(e tree.Value) (hash uint64) {
 }
 
 // movedFrom reports whether the document has the base's object b in another list, as l, and still has the list where it was, or has left it
-// out because nothing is in it. Otherwise the list may have moved, too. An object that has little but the name of its id in common with b
-// is another one: a user and an order may have the same number.
+// out because nothing is in it. Otherwise the list may have moved, too. An object that has little but its id in common with b is another
+// one: a user and an order may have the same number and a name, but hardly the same name.
 func (in *inventory) movedFrom(b, l listed) bool {
 	if l.list == b.list || !b.id.Equal(l.id) || in.there[b.list] > 1 || in.there[b.holder] != 1 || in.there[l.list] != 1 {
 		return false
 	}
-	was, names := b.object.Finder(), 0
+	was, names, same := b.object.Finder(), 0, 0
 	for m := l.object.First(); m.Exists(); m = m.Next() {
-		if was.Like(m).Exists() {
+		if w := was.Like(m); w.Exists() {
 			names++
+			if w.Equal(m) {
+				same++
+			}
 		}
 	}
-	return 2*names > min(b.object.Len(), l.object.Len())
+	n := min(b.object.Len(), l.object.Len())
+	return 2*names > n && same >= min(n, 2) // one of them is the id
 }
 
 // rewriting is what the three documents have in the place of objects: nil is nothing.
@@ -247,49 +285,46 @@ type rewriting struct{ base, sent, cur map[tree.Value][]byte }
 // is new there in one of them, and nowhere else. Then the lists merge as if one side had put it in.
 //
 // If one side moved it, it goes where that side has it. If both moved it to the same list, it stays where current has it; if to two lists,
-// the strategy decides. If one side removed it, the strategy decides, too, unless the other has only moved it: then it is gone.
+// the strategy decides. If one side removed it, the strategy decides, too: the other side may mean its list, and not the one it was in.
 func (r *run) settle(list []transfer) (base, sent, cur []byte) {
 	to := rewriting{map[tree.Value][]byte{}, map[tree.Value][]byte{}, map[tree.Value][]byte{}}
+	inBase, inSent, inCur := map[tree.Value]transfer{}, map[tree.Value]transfer{}, map[tree.Value]transfer{}
 	for _, t := range list {
-		to.base[t.b] = nil
-		switch {
-		case !t.s.Exists():
-			r.at(r.cur.Root(), t.c, func(sc scope) {
-				if r.takes(t.b, t.s, t.c, sc) {
-					to.cur[t.c] = nil
-					r.replace(t.c, nil)
-				}
-				r.observer.merged(r, t.c)
-				r.splices = nil
-			})
-		case !t.c.Exists():
-			r.at(r.sent.Root(), t.s, func(sc scope) {
-				if !r.takes(t.b, t.s, t.c, sc) {
-					to.sent[t.s] = nil
-				}
-			})
-		default:
-			r.at(r.cur.Root(), t.c, func(sc scope) { r.settleBoth(t, sc, &to) })
+		inBase[t.b], to.base[t.b] = t, nil
+		if t.c.Exists() {
+			inCur[t.c] = t
+		} else {
+			inSent[t.s] = t
 		}
 	}
+	r.visit(r.base.Root(), r.root(), inBase, func(t transfer, sc scope) {
+		if r.fails(sc) {
+			r.ruled(t, sc)
+		}
+	})
+	r.visit(r.cur.Root(), r.root(), inCur, func(t transfer, sc scope) {
+		if t.s.Exists() {
+			r.settleBoth(t, sc, &to)
+		} else if r.ruled(t, sc) {
+			to.cur[t.c] = nil
+			r.replace(t.c, nil)
+		}
+		r.observer.merged(r, t.c)
+		r.splices = nil
+	})
+	r.visit(r.sent.Root(), r.root(), inSent, func(t transfer, sc scope) {
+		if !r.ruled(t, sc) {
+			to.sent[t.s] = nil
+		}
+	})
 	return rewrite(r.base.Root(), to.base), rewrite(r.sent.Root(), to.sent), rewrite(r.cur.Root(), to.cur)
 }
 
 // settleBoth is settle for an object that both sides have.
 func (r *run) settleBoth(t transfer, sc scope, to *rewriting) {
-	follow := t.bySent
-	if t.bySent && t.byCur {
-		follow = false
-		if !t.together {
-			by := ruling{verdict: r.byStrategy(sc), both: true}
-			r.observer.decided(r, by, sides{t.b, t.s, t.c}, sc)
-			follow = r.note(by.verdict)
-		}
-	}
+	follow := t.bySent && (!t.byCur || !t.together && r.ruled(t, sc))
 	r.value(t.b, t.s, t.c, sc)
-	r.observer.merged(r, t.c)
 	text := r.result(t.c)
-	r.splices = nil
 	if follow {
 		to.sent[t.s], to.cur[t.c] = text, nil
 	} else {
@@ -297,30 +332,31 @@ func (r *run) settleBoth(t transfer, sc scope, to *rewriting) {
 	}
 }
 
-// at calls do with the trail and the scope of a value.
-func (r *run) at(root, v tree.Value, do func(sc scope)) {
-	r.trail, r.states = r.trail[:0], r.states[:0]
-	sc := r.root()
-	for root != v {
-		p := tree.Place{}
-		for c := root.First(); c.Exists(); c = c.Next() {
-			if _, end := c.Span(); end > start(v) {
-				if root = c; c.IsMember() {
-					p.Member = c
-				}
-				break
-			}
-			p.Index++
-		}
-		sc = r.enter(sc, p)
-	}
-	do(sc)
-	r.trail, r.states = r.trail[:0], r.states[:0]
+// ruled has the strategy decide where a transfer is, and reports whether it is where the client has it.
+func (r *run) ruled(t transfer, sc scope) bool {
+	by := ruling{verdict: r.byStrategy(sc), both: true}
+	r.observer.decided(r, by, sides{t.b, t.s, t.c}, sc)
+	return r.note(by.verdict)
 }
 
-func start(v tree.Value) int {
-	at, _ := v.Span()
-	return at
+// visit calls do for the transfers in v, which is at sc. It looks at each value once: there may be many of them.
+func (r *run) visit(v tree.Value, sc scope, in map[tree.Value]transfer, do func(t transfer, sc scope)) {
+	if t, ok := in[v]; ok {
+		do(t, sc)
+		return
+	}
+	i := 0
+	for c := v.First(); c.Exists(); c = c.Next() {
+		if c.Kind().IsContainer() {
+			p := tree.Place{Index: i}
+			if c.IsMember() {
+				p = tree.Place{Member: c}
+			}
+			r.visit(c, r.enter(sc, p), in, do)
+			r.leave(sc)
+		}
+		i++
+	}
 }
 
 // rewrite returns a document with other texts in the place of some elements.
@@ -356,10 +392,13 @@ func (m *Merger) relocate(r *run) (*run, error) {
 			return r, err
 		}
 	}
+	if r.steps != nil {
+		r.sight() // while the three documents are as they were
+	}
 	base, sent, cur := r.settle(list)
-	overwritten, conflicts, echo, o := r.overwritten, r.conflicts, r.echo, r.observer
+	overwritten, conflicts, echo, seen, o := r.overwritten, r.conflicts, r.echo, r.seen, r.observer
 	r.end()
 	r, err := m.begin(base, sent, cur, o)
-	r.overwritten, r.conflicts, r.echo = overwritten, conflicts, echo
+	r.overwritten, r.conflicts, r.echo, r.seen = overwritten, conflicts, echo, seen
 	return r, err
 }
