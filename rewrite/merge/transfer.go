@@ -80,8 +80,7 @@ func (r *run) transfers() (list []transfer) {
 	return list
 }
 
-// mayTransfer reports whether there are two lists between which an object with an id may move, and a side has other objects in a list. Most
-// changes are within objects: they need no inventory.
+// mayTransfer reports whether a side has grouped objects in lists anew: most changes are within objects, or in one list.
 func (r *run) mayTransfer() bool {
 	names := diff.IdentityNames[:]
 	for i := range r.rules {
@@ -89,58 +88,39 @@ func (r *run) mayTransfer() bool {
 			names = append(slices.Clip(names), n.key)
 		}
 	}
-	base, sent, cur := r.base.Root(), r.sent.Root(), r.cur.Root()
-	return (regroups(base, sent, names) || regroups(base, cur, names)) &&
-		(hasLists(base, names) || hasLists(sent, names) || hasLists(cur, names))
-}
-
-// regroups reports whether a side has other objects in some list than the base, or may have. Either may be missing.
-func regroups(b, v tree.Value, names []string) bool {
-	switch {
-	case b.SameBytes(v) || !b.Kind().IsContainer() && !v.Kind().IsContainer():
-		return false
-	case b.Kind() != v.Kind():
-		return true
-	case b.Kind() == tree.Object:
-		base, common := b.Finder(), 0
-		for m := v.First(); m.Exists(); m = m.Next() {
-			was := base.Like(m)
-			if regroups(was, m, names) {
-				return true
-			}
-			if was.Exists() {
-				common++
-			}
-		}
-		return common < b.Len()
-	case b.Len() != v.Len():
-		return true
-	}
-	for was, e := b.First(), v.First(); e.Exists(); was, e = was.Next(), e.Next() {
-		_, before := identityOf(was, names)
-		if _, id := identityOf(e, names); !before.Equal(id) || regroups(was, e, names) {
+	for _, side := range [...]tree.Value{r.sent.Root(), r.cur.Root()} {
+		if base := r.base.Root(); !slices.Equal(grouping(base, side, names), grouping(side, base, names)) {
 			return true
 		}
 	}
 	return false
 }
 
-func hasLists(root tree.Value, names []string) bool {
-	lists, objects := 0, 0
-	return root.Any(func(v tree.Value) bool {
-		if v.Kind() != tree.Array {
+// grouping is which objects are in which list, in members that another document hasn't. Of a single list only its place counts.
+func grouping(doc, other tree.Value, names []string) (ids []uint64) {
+	lists, end, others := 0, 0, other.Finder()
+	add := func(v tree.Value) bool {
+		if !v.Kind().IsContainer() {
 			return false
 		}
-		first := v.FirstOfAll()
-		switch _, id := identityOf(first, names); {
-		case id.Exists():
-			objects++
-		case first.Exists():
-			return false
+		ids = append(ids, v.KeyHash())
+		if v.Kind() == tree.Array && v.FirstOfAll().Kind() == tree.Object {
+			lists, end = lists+1, len(ids)
+		} else if _, id := identityOf(v, names); id.Exists() && !v.IsMember() {
+			ids[len(ids)-1] = id.Hash()
 		}
-		lists++
-		return lists > 1 && objects > 0
-	})
+		return false
+	}
+	for m := doc.First(); m.Exists(); m = m.Next() {
+		if !others.Like(m).SameBytes(m) {
+			add(m)
+			m.Any(add)
+		}
+	}
+	if lists == 1 {
+		return ids[:end]
+	}
+	return ids
 }
 
 // identityOf returns the first of some members that an element of a list has and that may say which one it is.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -229,5 +230,26 @@ func TestManyMovedCardsTakeTimeInProportion(t *testing.T) {
 	const few, times = 1500, 10
 	if one, many := took(few), took(few*times); many > 4*times*one {
 		t.Errorf("%d cards take %v, %d cards %v", few, one, few*times, many)
+	}
+}
+
+// A board whose only cards are in one column has no lists in the others. A card that moves to one of them isn't doubled.
+func TestACardMovesToAListThatWasNotThere(t *testing.T) {
+	m, err := New(Sent, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []string{``, `,"doing":null`, `,"doing":[]`} {
+		base := `{"todo":[{"id":1,"title":"a","n":1}]` + none + `}`
+		sent := `{"todo":null,"doing":[{"id":1,"title":"a","n":1}]}`
+		cur := `{"todo":[{"id":1,"title":"a","n":2}]` + none + `}`
+		r, err := m.Merge([]byte(base), []byte(sent), []byte(cur))
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, _ := columnsOf(t, r.Doc)
+		if got := columns[1]; len(got) != 1 || got[0] != 1 || !strings.Contains(string(r.Doc), `"n":2`) {
+			t.Errorf("%s: %s", base, r.Doc)
+		}
 	}
 }
