@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"optimist/internal/jsontext"
+	"optimist/internal/timer"
 )
 
 // Topic keeps letters in a Kafka topic, also for other consumers: one record for each letter, by its id; a record without a value deletes
@@ -29,12 +29,16 @@ import (
 // It can't do three things: give room back (the topic's retention does), say that a new letter is there already (the second one doesn't
 // count), and work with a compacted topic.
 type Topic struct {
-	o     TopicOptions
-	ready atomic.Bool
-	mu    sync.Mutex // one goroutine prepares
-	made  *kgo.Client
-	view  *view
+	o    TopicOptions
+	made *kgo.Client
+
+	mu   sync.Mutex // one goroutine prepares
+	view *view      // nil: the topic isn't read
+	id   topicID    // of the topic that the view reads
 }
+
+// topicID is the brokers' own name of a topic: a topic that is deleted and made anew has another one. Old brokers have none: it is zero.
+type topicID [16]byte
 
 // TopicOptions are what a Topic needs. Brokers and Name are required.
 type TopicOptions struct {
@@ -87,30 +91,67 @@ func (t *Topic) Close() {
 	t.made.Close()
 }
 
-// prepare makes the topic, if it isn't there, and begins to read it. After the first success it costs nothing.
-func (t *Topic) prepare(ctx context.Context) error {
-	if t.ready.Load() {
-		return nil
+// prepare returns the view of the topic that is there now. It makes the topic, if there is none. If the topic was deleted and made anew,
+// its offsets begin anew, too: then the old view would take one letter for another, and would never see the new ones. So there is a new
+// view.
+func (t *Topic) prepare(ctx context.Context) (*view, error) {
+	id, err := t.ask(ctx)
+	there := !errors.Is(err, kerr.UnknownTopicOrPartition)
+	if err != nil && there {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err) // nothing was sent
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ready.Load() {
-		return nil
+	if there && t.view != nil && t.id == id {
+		return t.view, nil
 	}
 	if err := t.makeTopic(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.checkPolicy(ctx); err != nil {
-		return err
+		return nil, err
+	}
+	for id, err = t.ask(ctx); errors.Is(err, kerr.UnknownTopicOrPartition) && timer.Sleep(ctx, untilKnown) == nil; {
+		id, err = t.ask(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	if t.view != nil && t.id == id { // another goroutine has begun to read it
+		return t.view, nil
 	}
 	reader, err := t.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.o.Name: {partition: kgo.NewOffset().AtStart()}}))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	t.view = newView(reader)
-	t.ready.Store(true)
-	return nil
+	if t.view != nil {
+		t.view.close()
+		t.made.PurgeTopicsFromProducing(t.o.Name) // else it goes on to ask for the old one
+	}
+	t.view, t.id = newView(reader), id
+	return t.view, nil
 }
+
+// untilKnown is the pause before a broker is asked again for a topic that was made just now: brokers learn of it a little later.
+const untilKnown = 20 * time.Millisecond
+
+// ask asks which topic is there now.
+func (t *Topic) ask(ctx context.Context) (topicID, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &t.o.Name
+	req.Topics = append(req.Topics, topic)
+	res, err := req.RequestWith(ctx, t.made)
+	if err != nil {
+		return topicID{}, err
+	}
+	if len(res.Topics) != 1 {
+		return topicID{}, errNoTopic
+	}
+	return res.Topics[0].TopicID, kerr.ErrorForCode(res.Topics[0].ErrorCode)
+}
+
+var errNoTopic = errors.New("the broker doesn't say whether the topic is there")
 
 func (t *Topic) makeTopic(ctx context.Context) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -169,75 +210,62 @@ func (t *Topic) Put(ctx context.Context, l *Letter, in Revision) (Revision, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
-	at, err := t.append(ctx, l.ID, text, in)
+	v, at, err := t.append(ctx, l.ID, text, in)
 	if err != nil || in == (Revision{}) { // a new letter's id is nobody else's
 		return at, err
 	}
-	return at, t.won(ctx, l.ID, at)
+	return at, v.won(ctx, l.ID, at)
 }
 
 // Delete implements Store.
 func (t *Topic) Delete(ctx context.Context, id string, at Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
-	now, err := t.append(ctx, id, nil, at)
+	v, now, err := t.append(ctx, id, nil, at)
 	if err != nil {
 		return err
 	}
-	return t.won(ctx, id, now)
+	return v.won(ctx, id, now)
 }
 
 // append appends a record that replaces another, if that is still the letter's last.
-func (t *Topic) append(ctx context.Context, id string, value []byte, in Revision) (Revision, error) {
-	if err := t.prepare(ctx); err != nil {
-		return Revision{}, err
+func (t *Topic) append(ctx context.Context, id string, value []byte, in Revision) (v *view, at Revision, err error) {
+	if in == (Revision{}) {
+		v, err = t.prepare(ctx)
+	} else if v, err = t.current(ctx); err == nil {
+		err = v.at(id, in)
 	}
-	if err := t.made.Ping(ctx); err != nil {
-		return Revision{}, fmt.Errorf("%w: %w", ErrAway, err) // nothing was sent
-	}
-	if in != (Revision{}) {
-		if err := t.current(ctx); err != nil {
-			return Revision{}, err
-		}
-		if err := t.view.at(id, in); err != nil {
-			return Revision{}, err
-		}
+	if err != nil {
+		return nil, Revision{}, err
 	}
 	r := &kgo.Record{Key: []byte(id), Value: value, Partition: partition,
 		Headers: []kgo.RecordHeader{{Key: replacesBy, Value: strconv.AppendInt(nil, in.n, 10)}}}
 	if err := t.made.ProduceSync(ctx, r).FirstErr(); err != nil {
 		if errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRecord) {
-			return Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
+			return nil, Revision{}, fmt.Errorf("%w: %w", ErrStore, err)
 		}
-		return Revision{}, fmt.Errorf("%w: %w", ErrUnsure, err)
+		return nil, Revision{}, fmt.Errorf("%w: %w", ErrUnsure, err)
 	}
-	return Revision{n: r.Offset + 1}, nil
-}
-
-// won waits until the record is read, and tells whether it counts.
-func (t *Topic) won(ctx context.Context, id string, at Revision) error {
-	if err := t.view.wait(ctx, at.n); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnsure, err)
-	}
-	return t.view.counted(id, at)
+	return v, Revision{n: r.Offset + 1}, nil
 }
 
 // current waits until all that is in the topic now is read.
-func (t *Topic) current(ctx context.Context) error {
-	if err := t.prepare(ctx); err != nil {
-		return err
+func (t *Topic) current(ctx context.Context) (*view, error) {
+	v, err := t.prepare(ctx)
+	if err != nil {
+		return nil, err
 	}
 	end, err := t.offset(ctx, atEnd)
-	if err == nil && !t.view.has(end) {
+	if err == nil && !v.has(end) {
 		var start int64
 		if start, err = t.offset(ctx, atStart); err == nil && start < end { // else its retention has taken all of it
-			err = t.view.wait(ctx, end)
+			err = v.wait(ctx, end)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrAway, err)
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
 	}
-	return nil
+	return v, nil
 }
 
 // The protocol's words for the ends of a partition.
@@ -271,19 +299,20 @@ var errNoEnd = errors.New("the broker doesn't say where the topic ends")
 func (t *Topic) Get(ctx context.Context, id string) (*Letter, Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
-	if err := t.current(ctx); err != nil {
+	v, err := t.current(ctx)
+	if err != nil {
 		return nil, Revision{}, err
 	}
-	at, ok := t.view.revision(id)
+	at, ok := v.revision(id)
 	if !ok {
 		return nil, Revision{}, ErrNoLetter
 	}
-	l, err := t.fetch(ctx, at.n-1)
+	l, err := t.fetch(ctx, id, at.n-1)
 	return l, at, err
 }
 
-// fetch reads one record.
-func (t *Topic) fetch(ctx context.Context, offset int64) (*Letter, error) {
+// fetch reads one record, if it is the letter's.
+func (t *Topic) fetch(ctx context.Context, id string, offset int64) (*Letter, error) {
 	c, err := t.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.o.Name: {partition: kgo.NewOffset().At(offset)}}))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
@@ -295,8 +324,8 @@ func (t *Topic) fetch(ctx context.Context, offset int64) (*Letter, error) {
 			return nil, fmt.Errorf("%w: %w", ErrAway, err)
 		}
 		for _, r := range got.Records() {
-			if r.Offset != offset {
-				return nil, ErrNoLetter // the topic's retention has taken it
+			if r.Offset != offset || string(r.Key) != id {
+				return nil, ErrNoLetter // the topic's retention has taken it, or the topic was made anew just now
 			}
 			return decode(r.Value)
 		}
@@ -307,8 +336,9 @@ func (t *Topic) fetch(ctx context.Context, offset int64) (*Letter, error) {
 func (t *Topic) List(ctx context.Context, q *Query) ([]*Letter, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.o.Timeout)
 	defer cancel()
-	if err := t.current(ctx); err != nil {
+	v, err := t.current(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return t.view.list(q), nil
+	return v.list(q), nil
 }

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -110,6 +111,14 @@ func (v *view) wait(ctx context.Context, offset int64) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// won waits until the record is read, and tells whether it counts.
+func (v *view) won(ctx context.Context, id string, at Revision) error {
+	if err := v.wait(ctx, at.n); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return v.counted(id, at)
 }
 
 // at reports whether a letter is at a revision.
