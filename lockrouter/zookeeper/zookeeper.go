@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -297,17 +298,29 @@ func (k *Keeper) lapse(path string, h *ownLease) {
 		again, err = k.end(ctx, path, h)
 		return err
 	})
+	k.settle(path, h, again, err)
+}
+
+// settle has the watch over a lease go on after a look at it, or ends it. A renewal that came during the look has its own end: without a
+// watch over that, the lock would last as long as this proxy.
+func (k *Keeper) settle(path string, h *ownLease, again time.Duration, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case k.leases[path] != h || k.closed:
-	case err != nil:
-		h.timer.Reset(k.o.RetryDelay)
-	case again > 0:
-		h.timer.Reset(again)
-	default:
-		delete(k.leases, path)
+	if k.leases[path] != h || k.closed {
+		return
 	}
+	switch {
+	case err != nil:
+		again = k.o.RetryDelay
+	case again == 0:
+		maps.DeleteFunc(h.ends, func(_ int64, at time.Time) bool { return !at.After(time.Now()) })
+		if len(h.ends) == 0 {
+			delete(k.leases, path)
+			return
+		}
+		again = time.Until(h.first())
+	}
+	h.timer.Reset(again)
 }
 
 // end frees a lock, if its lease is over. again is when it will be, if it isn't; 0 if it isn't this proxy's to end any more.
