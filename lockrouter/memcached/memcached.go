@@ -64,7 +64,7 @@ func (k *Keeper) Close() { _ = k.client.Close() } // there is nothing left to be
 type item struct {
 	Lock  string `json:"lock"`
 	Owner string `json:"owner"`
-	Token int64  `json:"token"`
+	Token int64  `json:"token"` // 0: not drawn yet
 	Note  string `json:"note"`
 	Since int64  `json:"since"` // in ms, by the clock of the proxy that gave the lease out, as Until
 	Until int64  `json:"until"`
@@ -102,45 +102,57 @@ func (k *Keeper) Acquire(ctx context.Context, c *lockrouter.Claim) (*lockrouter.
 func pause(ctx context.Context, d time.Duration) bool { return d > 0 && timer.Sleep(ctx, d) == nil }
 
 // try tries once. Without an error it gives the lease, or the holder, which may be nil if it has just gone.
+//
+// The token is drawn when the item is there already. A token that was drawn before might be smaller than that of an owner who has had the
+// lock since. Until the item has its token, nobody has the lease.
 func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *found, error) {
 	holder, err := k.read(c.Lock)
+	if err == nil && holder == nil {
+		holder, err = k.add(c)
+	}
+	if err != nil || holder == nil || holder.Owner != c.Owner {
+		return nil, holder, err
+	}
+	again, waited := *c, since(began)
+	again.TTL = max(again.TTL, time.Duration(holder.TTL)*time.Millisecond) // never shorter: the first request relies on its answer
+	reentered := holder.Token != 0
+	if !reentered {
+		if holder.Token, err = k.token(); err != nil {
+			k.forget(c, 0)
+			return nil, nil, err
+		}
+	}
+	l, err := k.extend(&again, holder)
 	switch {
-	case err != nil:
-		return nil, nil, err
-	case holder != nil && holder.Owner == c.Owner:
-		again, waited := *c, since(began)
-		again.TTL = max(again.TTL, time.Duration(holder.TTL)*time.Millisecond) // never shorter: the first request relies on its answer
-		l, err := k.extend(&again, holder)
-		if errors.Is(err, errChanged) {
-			return nil, holder, nil
-		}
-		if l != nil {
-			l.Reentered, l.Waited = true, waited
-		}
-		return l, nil, err
-	case holder != nil:
+	case errors.Is(err, errChanged):
 		return nil, holder, nil
+	case err != nil && !reentered:
+		k.forget(c, holder.Token)
+	case l != nil:
+		l.Reentered, l.Waited = reentered, waited
 	}
-	token, err := k.token()
+	return l, nil, err
+}
+
+// add adds the lock's item without a token, and reads it.
+func (k *Keeper) add(c *lockrouter.Claim) (*found, error) {
+	now := time.Now()
+	raw, err := k.fill(c.Lock, &item{Lock: c.Lock.Name, Owner: c.Owner, Note: c.Note, Since: now.UnixMilli(), TTL: c.TTL.Milliseconds()}, now)
 	if err != nil {
-		return nil, nil, err
-	}
-	now, waited := time.Now(), since(began)
-	i := &item{Lock: c.Lock.Name, Owner: c.Owner, Token: token, Note: c.Note, Since: now.UnixMilli(), TTL: c.TTL.Milliseconds()}
-	raw, err := k.fill(c.Lock, i, now)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch err := whole(func() error { return k.client.Add(raw) }); {
 	case errors.Is(err, memcache.ErrNotStored):
-		return nil, nil, nil
+		return nil, nil
 	case err != nil:
-		k.forget(c, token)
-		return nil, nil, away(err)
+		k.forget(c, 0)
+		return nil, away(err)
 	}
-	l := lockrouter.NewLease(c.Owner, c.Note, token, now, c.TTL)
-	l.Waited = waited
-	return l, nil, nil
+	f, err := k.read(c.Lock)
+	if err != nil {
+		k.forget(c, 0)
+	}
+	return f, err
 }
 
 func since(began time.Time) *int64 {
@@ -148,9 +160,11 @@ func since(began time.Time) *int64 {
 	return &ms
 }
 
-// forget takes back what an add without an answer may have put there. If memcached is still away, the item's time to live ends it.
+// forget takes back what a request without an answer may have put there: the owner's item without a token, or with the token that was
+// drawn. If another request of the owner's is about to put a token into that item, it adds the item again. If memcached is still away, the
+// item's time to live ends it.
 func (k *Keeper) forget(c *lockrouter.Claim, token int64) {
-	if f, err := k.read(c.Lock); err == nil && f != nil && f.Token == token {
+	if f, err := k.read(c.Lock); err == nil && f != nil && f.Owner == c.Owner && (f.Token == 0 || f.Token == token) {
 		_ = k.remove(f) // the time to live ends it as well
 	}
 }
@@ -216,7 +230,7 @@ func (k *Keeper) remove(f *found) error {
 
 // mine is the item of a claim's owner and token.
 func (k *Keeper) mine(c *lockrouter.Claim) (*found, error) {
-	f, err := k.read(c.Lock)
+	f, err := k.given(c.Lock)
 	verdict := state.Expired
 	switch {
 	case err != nil:
@@ -236,7 +250,7 @@ func (k *Keeper) mine(c *lockrouter.Claim) (*found, error) {
 
 // Look reads the item.
 func (k *Keeper) Look(_ context.Context, lock lockrouter.Lock) (*lockrouter.Lease, error) {
-	f, err := k.read(lock)
+	f, err := k.given(lock)
 	if err != nil || f == nil {
 		return nil, err
 	}
@@ -250,6 +264,15 @@ func (i *item) leaseFor(left time.Duration) *lockrouter.Lease {
 	return lockrouter.NewLease(i.Owner, i.Note, i.Token, time.UnixMilli(i.Since), left)
 }
 
+// given reads the item of a lock that somebody has; nil: nobody has it, or its item has no token yet.
+func (k *Keeper) given(lock lockrouter.Lock) (*found, error) {
+	f, err := k.read(lock)
+	if f != nil && f.Token == 0 {
+		f = nil
+	}
+	return f, err
+}
+
 // read reads a lock's item; nil if there is none.
 func (k *Keeper) read(lock lockrouter.Lock) (*found, error) {
 	var raw *memcache.Item
@@ -261,7 +284,7 @@ func (k *Keeper) read(lock lockrouter.Lock) (*found, error) {
 		return nil, away(err)
 	}
 	f := &found{raw: raw}
-	if err := json.Unmarshal(raw.Value, &f.item); err != nil || f.Token == 0 || f.Owner == "" {
+	if err := json.Unmarshal(raw.Value, &f.item); err != nil || f.Token < 0 || f.Owner == "" {
 		return nil, fmt.Errorf("%w: what memcached has under the key of %s is no lock", lockrouter.ErrStore, lock.Name)
 	}
 	return f, nil

@@ -132,3 +132,48 @@ func TestALeaseThatIsReenteredIsCountedFromTheCall(t *testing.T) {
 		t.Errorf("%d %s, after %s", status, body, time.Since(began))
 	}
 }
+
+// TestATokenIsLargerThanThoseOfOwnersBefore: the request by which a gets the lock is late. Meanwhile b has had the lock, and has released it.
+func TestATokenIsLargerThanThoseOfOwnersBefore(t *testing.T) {
+	addr := start(t)
+	late, goOn := make(chan struct{}), make(chan struct{})
+	wire := conformance.Accept(t, func(c net.Conn) {
+		server, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = server.Close() }()
+		go func() { _, _ = io.Copy(c, server) }()
+		for r := bufio.NewReader(c); ; {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if strings.HasPrefix(line, "add optimist-/_lock/global/a ") {
+				close(late)
+				<-goOn
+			}
+			_, _ = io.WriteString(server, line)
+		}
+	})
+	slow := router(t, memcached.Options{Servers: []string{wire}, Timeout: time.Minute})
+	other := router(t, memcached.Options{Servers: []string{addr}, Timeout: time.Minute})
+	got := make(chan string)
+	go func() {
+		_, body := put(t, slow, "a", "owner=a&wait=0")
+		got <- body
+	}()
+	<-late
+	_, b := put(t, other, "a", "owner=b&wait=0")
+	token := gjson.Get(b, "token").Int()
+	a, err := other.Serve(t.Context(), &lockrouter.Request{Method: "DELETE", Path: []byte("/_lock/global/a"),
+		Query: fmt.Appendf(nil, "owner=b&token=%d", token)})
+	if err != nil || a.Status != 200 {
+		t.Errorf("release: %v %+v", err, a)
+	}
+	close(goOn)
+	if body := <-got; token == 0 || gjson.Get(body, "token").Int() <= token {
+		t.Errorf("%s, after %s", body, b)
+	}
+}
