@@ -98,7 +98,7 @@ func (t *Topic) prepare(ctx context.Context) (*view, error) {
 	id, err := t.ask(ctx)
 	there := !errors.Is(err, kerr.UnknownTopicOrPartition)
 	if err != nil && there {
-		return nil, fmt.Errorf("%w: %w", ErrAway, err) // nothing was sent
+		return nil, notAsked(err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,9 +115,9 @@ func (t *Topic) prepare(ctx context.Context) (*view, error) {
 		id, err = t.ask(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+		return nil, notAsked(err)
 	}
-	if t.view != nil && t.id == id { // another goroutine has begun to read it
+	if t.view != nil && t.id == id && id != (topicID{}) { // another goroutine has begun to read it
 		return t.view, nil
 	}
 	reader, err := t.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.o.Name: {partition: kgo.NewOffset().AtStart()}}))
@@ -135,20 +135,34 @@ func (t *Topic) prepare(ctx context.Context) (*view, error) {
 // untilKnown is the pause before a broker is asked again for a topic that was made just now: brokers learn of it a little later.
 const untilKnown = 20 * time.Millisecond
 
-// ask asks which topic is there now.
+// notAsked is the error of a topic that couldn't be asked for. Nothing was sent.
+func notAsked(err error) error {
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidTopicException) {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
+}
+
+// ask asks which topic is there now: one broker after another, until one answers. It asks each of them once. The client's own tries would
+// take seconds while the brokers are away, and every letter on its way to the folder would wait for them.
 func (t *Topic) ask(ctx context.Context) (topicID, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	topic := kmsg.NewMetadataRequestTopic()
 	topic.Topic = &t.o.Name
 	req.Topics = append(req.Topics, topic)
-	res, err := req.RequestWith(ctx, t.made)
-	if err != nil {
-		return topicID{}, err
+	err := errNoTopic
+	for _, broker := range append(t.made.DiscoveredBrokers(), t.made.SeedBrokers()...) {
+		var answer kmsg.Response
+		if answer, err = broker.Request(ctx, req); err != nil {
+			continue
+		}
+		res, ok := answer.(*kmsg.MetadataResponse)
+		if !ok || len(res.Topics) != 1 {
+			return topicID{}, errNoTopic
+		}
+		return res.Topics[0].TopicID, kerr.ErrorForCode(res.Topics[0].ErrorCode)
 	}
-	if len(res.Topics) != 1 {
-		return topicID{}, errNoTopic
-	}
-	return res.Topics[0].TopicID, kerr.ErrorForCode(res.Topics[0].ErrorCode)
+	return topicID{}, err
 }
 
 var errNoTopic = errors.New("the broker doesn't say whether the topic is there")

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // deleteTopic takes a topic away, as an operator does.
@@ -21,22 +23,31 @@ func deleteTopic(t *testing.T, s *Topic) {
 	}
 }
 
-// TestATopicThatIsMadeAnewHasNoneOfTheOldLetters: its records have the offsets that the old ones had. Who has read the old topic took a new
-// letter for an old one, and never saw the new ones.
-func TestATopicThatIsMadeAnewHasNoneOfTheOldLetters(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+func cluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	open := func() *Topic {
-		topic, err := OpenTopic(TopicOptions{Brokers: c.ListenAddrs(), Name: "letters", Timeout: 20 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(topic.Close)
-		return topic
+	return c
+}
+
+func openTopic(t *testing.T, c *kfake.Cluster) *Topic {
+	t.Helper()
+	topic, err := OpenTopic(TopicOptions{Brokers: c.ListenAddrs(), Name: "letters", Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(topic.Close)
+	return topic
+}
+
+// TestATopicThatIsMadeAnewHasNoneOfTheOldLetters: its records have the offsets that the old ones had. Who has read the old topic took a new
+// letter for an old one, and never saw the new ones.
+func TestATopicThatIsMadeAnewHasNoneOfTheOldLetters(t *testing.T) {
+	c := cluster(t)
+	open := func() *Topic { return openTopic(t, c) }
 	for name, remake := range map[string]func(s *Topic) *Topic{
 		"by another process": func(*Topic) *Topic { return open() },
 		"by the same one":    func(s *Topic) *Topic { return s },
@@ -71,5 +82,52 @@ func TestATopicThatIsMadeAnewHasNoneOfTheOldLetters(t *testing.T) {
 			}
 			deleteTopic(t, s)
 		})
+	}
+}
+
+// TestATopicWithoutAnIDIsMadeAnew: brokers before Kafka 2.8 have no ids. Who finds no topic, and makes it, knows that it is another one.
+func TestATopicWithoutAnIDIsMadeAnew(t *testing.T) {
+	s := openTopic(t, cluster(t, kfake.MaxVersions(kversion.V2_7_0())))
+	old := newLetter(0)
+	put(t, s, old, Revision{})
+	if all := list(t, s, &Query{}); len(all) != 1 {
+		t.Fatalf("listed: %v", all)
+	}
+	deleteTopic(t, s)
+	fresh := newLetter(7)
+	put(t, s, fresh, Revision{})
+	if all := list(t, s, &Query{}); len(all) != 1 || all[0].ID != fresh.ID {
+		t.Errorf("listed: %v; want %s", all, fresh.ID)
+	}
+}
+
+// TestBrokersThatAreAwayAreToldAtOnce: the letter goes into the folder then, and its client waits for that.
+func TestBrokersThatAreAwayAreToldAtOnce(t *testing.T) {
+	c := cluster(t)
+	s := openTopic(t, c)
+	put(t, s, newLetter(0), Revision{})
+	c.Close()
+	began := time.Now()
+	_, err := s.Put(t.Context(), newLetter(1), Revision{})
+	if took := time.Since(began); !errors.Is(err, ErrAway) || took > s.o.Timeout/10 {
+		t.Errorf("%v, after %s", err, took)
+	}
+}
+
+// TestATopicThatMayNotBeSeenRefuses: a letter that waits for brokers that are away would wait for ever.
+func TestATopicThatMayNotBeSeenRefuses(t *testing.T) {
+	c := cluster(t)
+	c.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		res := r.ResponseKind().(*kmsg.MetadataResponse)
+		for _, topic := range r.(*kmsg.MetadataRequest).Topics {
+			one := kmsg.NewMetadataResponseTopic()
+			one.Topic, one.ErrorCode = topic.Topic, kerr.TopicAuthorizationFailed.Code
+			res.Topics = append(res.Topics, one)
+		}
+		return res, nil, true
+	})
+	if _, err := openTopic(t, c).Put(t.Context(), newLetter(0), Revision{}); !errors.Is(err, ErrStore) || !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		t.Error(err)
 	}
 }
