@@ -103,14 +103,28 @@ func pause(ctx context.Context, d time.Duration) bool { return d > 0 && timer.Sl
 
 // try tries once. Without an error it gives the lease, or the holder, which may be nil if it has just gone.
 //
+// If the item changes under the try, that is mostly another request of the same owner. So the try begins anew at once: an owner who has the
+// lock, or is about to get it, isn't in its own way.
+func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *found, error) {
+	const rounds = 5
+	for range rounds {
+		if l, holder, err := k.step(c, began); !errors.Is(err, errChanged) {
+			return l, holder, err
+		}
+	}
+	return nil, nil, nil
+}
+
+// step is a try that ends with errChanged if the item changes under it.
+//
 // The token is drawn when the item is there already. A token that was drawn before might be smaller than that of an owner who has had the
 // lock since. Until the item has its token, nobody has the lease.
-func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *found, error) {
+func (k *Keeper) step(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *found, error) {
 	holder, err := k.read(c.Lock)
 	if err == nil && holder == nil {
 		holder, err = k.add(c)
 	}
-	if err != nil || holder == nil || holder.Owner != c.Owner {
+	if err != nil || holder.Owner != c.Owner {
 		return nil, holder, err
 	}
 	again, waited := *c, since(began)
@@ -118,39 +132,44 @@ func (k *Keeper) try(c *lockrouter.Claim, began time.Time) (*lockrouter.Lease, *
 	reentered := holder.Token != 0
 	if !reentered {
 		if holder.Token, err = k.token(); err != nil {
-			k.forget(c, 0)
+			k.forget(c, nil)
 			return nil, nil, err
 		}
 	}
 	l, err := k.extend(&again, holder)
-	switch {
-	case errors.Is(err, errChanged):
-		return nil, holder, nil
-	case err != nil && !reentered:
-		k.forget(c, holder.Token)
-	case l != nil:
-		l.Reentered, l.Waited = reentered, waited
+	if err != nil {
+		if !reentered && !errors.Is(err, errChanged) {
+			k.forget(c, &holder.item)
+		}
+		return nil, nil, err
 	}
-	return l, nil, err
+	l.Reentered, l.Waited = reentered, waited
+	return l, nil, nil
 }
 
-// add adds the lock's item without a token, and reads it.
+// add adds the lock's item without a token, and reads it. Such an item lives as long as the steps to its token may take, not as long as the
+// lease: if the proxy dies between the steps, nobody waits for a lease that no client has.
 func (k *Keeper) add(c *lockrouter.Claim) (*found, error) {
+	const steps = 6 // read, draw (three, if the counter is lost), and put back; and one more
 	now := time.Now()
-	raw, err := k.fill(c.Lock, &item{Lock: c.Lock.Name, Owner: c.Owner, Note: c.Note, Since: now.UnixMilli(), TTL: c.TTL.Milliseconds()}, now)
+	i := &item{Lock: c.Lock.Name, Owner: c.Owner, Note: c.Note, Since: now.UnixMilli(), TTL: c.TTL.Milliseconds()}
+	raw, err := k.fill(c.Lock, i, now, min(c.TTL, steps*k.o.Timeout))
 	if err != nil {
 		return nil, err
 	}
 	switch err := whole(func() error { return k.client.Add(raw) }); {
 	case errors.Is(err, memcache.ErrNotStored):
-		return nil, nil
+		return nil, errChanged
 	case err != nil:
-		k.forget(c, 0)
+		k.forget(c, nil)
 		return nil, away(err)
 	}
 	f, err := k.read(c.Lock)
-	if err != nil {
-		k.forget(c, 0)
+	switch {
+	case err != nil:
+		k.forget(c, nil)
+	case f == nil:
+		err = errChanged
 	}
 	return f, err
 }
@@ -160,11 +179,12 @@ func since(began time.Time) *int64 {
 	return &ms
 }
 
-// forget takes back what a request without an answer may have put there: the owner's item without a token, or with the token that was
-// drawn. If another request of the owner's is about to put a token into that item, it adds the item again. If memcached is still away, the
-// item's time to live ends it.
-func (k *Keeper) forget(c *lockrouter.Claim, token int64) {
-	if f, err := k.read(c.Lock); err == nil && f != nil && f.Owner == c.Owner && (f.Token == 0 || f.Token == token) {
+// forget takes back what a request without an answer may have put there: the owner's item without a token, or the one that was sent. If
+// another request of the owner's is about to put a token into that item, it begins anew. An item that another request has renewed since
+// stays: its client relies on it. If memcached is still away, the item's time to live ends it.
+func (k *Keeper) forget(c *lockrouter.Claim, sent *item) {
+	f, err := k.read(c.Lock)
+	if err == nil && f != nil && f.Owner == c.Owner && (f.Token == 0 || sent != nil && f.item == *sent) {
 		_ = k.remove(f) // the time to live ends it as well
 	}
 }
@@ -185,12 +205,13 @@ func (k *Keeper) Renew(_ context.Context, c *lockrouter.Claim) (*lockrouter.Leas
 // errChanged reports that an item was changed, or has gone, since it was read.
 var errChanged = errors.New("the item has changed")
 
-// extend makes the lease of an item begin anew, unless somebody else has changed it.
+// extend makes the lease of an item begin anew, unless somebody else has changed it. f is then what was sent.
 func (k *Keeper) extend(c *lockrouter.Claim, f *found) (*lockrouter.Lease, error) {
-	next, now := f.item, time.Now()
-	next.TTL = cmp.Or(c.TTL.Milliseconds(), f.TTL)
-	next.Note = cmp.Or(c.Note, f.Note)
-	raw, err := k.fill(c.Lock, &next, now)
+	now := time.Now()
+	f.TTL = cmp.Or(c.TTL.Milliseconds(), f.TTL)
+	f.Note = cmp.Or(c.Note, f.Note)
+	ttl := time.Duration(f.TTL) * time.Millisecond
+	raw, err := k.fill(c.Lock, &f.item, now, ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +222,7 @@ func (k *Keeper) extend(c *lockrouter.Claim, f *found) (*lockrouter.Lease, error
 	case err != nil:
 		return nil, away(err)
 	}
-	return next.leaseFor(time.Duration(next.TTL) * time.Millisecond), nil
+	return f.leaseFor(ttl), nil
 }
 
 // Release takes the item away, if it is still the one of the token: memcached compares and removes in one step.
@@ -293,17 +314,18 @@ func (k *Keeper) read(lock lockrouter.Lock) (*found, error) {
 // monthOfSeconds is the longest time to live: more is a date to memcached.
 const monthOfSeconds = 30 * 24 * 60 * 60
 
-// fill makes memcached's item of a lease from now on. memcached counts whole seconds, and may count the one that has begun: an item
-// lives up to two seconds longer than its lease, and never shorter.
-func (k *Keeper) fill(lock lockrouter.Lock, i *item, now time.Time) (*memcache.Item, error) {
-	ttl := time.Duration(i.TTL) * time.Millisecond
-	seconds := int64((ttl+time.Second-1)/time.Second) + 1
-	if seconds > monthOfSeconds {
+// seconds is a time to live as memcached takes it. It counts whole seconds, and may count the one that has begun: an item lives up to two
+// seconds longer than its lease, and never shorter.
+func seconds(life time.Duration) int64 { return int64((life+time.Second-1)/time.Second) + 1 }
+
+// fill makes memcached's item, which lives for a time from now on. The lease that it is for must not be too long either.
+func (k *Keeper) fill(lock lockrouter.Lock, i *item, now time.Time, life time.Duration) (*memcache.Item, error) {
+	if seconds(time.Duration(i.TTL)*time.Millisecond) > monthOfSeconds {
 		return nil, &lockrouter.Failure{Status: 400, Type: lockrouter.TypeBad, Reason: "memcached has no ttl longer than 30 days"}
 	}
-	i.Until = now.Add(ttl).UnixMilli()
+	i.Until = now.Add(life).UnixMilli()
 	value, err := json.Marshal(i)
-	return &memcache.Item{Key: k.key(lock), Value: value, Expiration: int32(seconds)}, err //nolint:gosec // it is at most a month
+	return &memcache.Item{Key: k.key(lock), Value: value, Expiration: int32(seconds(life))}, err //nolint:gosec // it is at most a month
 }
 
 // key is a lock's key: readable if memcached takes that, up to its 250 bytes.

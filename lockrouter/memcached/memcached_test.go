@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -133,30 +135,56 @@ func TestALeaseThatIsReenteredIsCountedFromTheCall(t *testing.T) {
 	}
 }
 
-// TestATokenIsLargerThanThoseOfOwnersBefore: the request by which a gets the lock is late. Meanwhile b has had the lock, and has released it.
-func TestATokenIsLargerThanThoseOfOwnersBefore(t *testing.T) {
-	addr := start(t)
-	late, goOn := make(chan struct{}), make(chan struct{})
-	wire := conformance.Accept(t, func(c net.Conn) {
+// between is a way to memcached on which the first request that begins so is held up: hold is called with its line before it goes on. If
+// hold reports false, memcached gets the request, and the client no answer.
+func between(t *testing.T, addr, begin string, hold func(line string) (answers bool)) (wire string) {
+	t.Helper()
+	var first sync.Once
+	return conformance.Accept(t, func(c net.Conn) {
 		server, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer func() { _ = server.Close() }()
-		go func() { _, _ = io.Copy(c, server) }()
+		answers := bufio.NewReader(server)
 		for r := bufio.NewReader(c); ; {
 			line, err := r.ReadString('\n')
 			if err != nil {
 				return
 			}
-			if strings.HasPrefix(line, "add optimist-/_lock/global/a ") {
-				close(late)
-				<-goOn
+			request, forget := line, false
+			if word, _, _ := strings.Cut(line, " "); word == "add" || word == "cas" {
+				data, _ := r.ReadString('\n')
+				request += data
 			}
-			_, _ = io.WriteString(server, line)
+			if strings.HasPrefix(line, begin) {
+				first.Do(func() { forget = !hold(line) })
+			}
+			_, _ = io.WriteString(server, request)
+			for answer := " "; !forget && !slices.Contains([]string{"END", "STORED", "NOT_STORED", "EXISTS", "NOT_FOUND"}, answer) &&
+				strings.Trim(answer, "0123456789") != ""; {
+				whole, err := answers.ReadString('\n')
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, whole)
+				answer = strings.TrimSpace(whole)
+			}
+			if forget {
+				_, _ = answers.ReadString('\n') // memcached has done it
+				hold("")
+				return
+			}
 		}
 	})
+}
+
+// TestATokenIsLargerThanThoseOfOwnersBefore: the request by which a gets the lock is late. Meanwhile b has had the lock, and has released it.
+func TestATokenIsLargerThanThoseOfOwnersBefore(t *testing.T) {
+	addr := start(t)
+	late, goOn := make(chan struct{}), make(chan struct{})
+	wire := between(t, addr, "add optimist-/_lock/global/a ", func(string) bool { close(late); <-goOn; return true })
 	slow := router(t, memcached.Options{Servers: []string{wire}, Timeout: time.Minute})
 	other := router(t, memcached.Options{Servers: []string{addr}, Timeout: time.Minute})
 	got := make(chan string)
@@ -175,5 +203,65 @@ func TestATokenIsLargerThanThoseOfOwnersBefore(t *testing.T) {
 	close(goOn)
 	if body := <-got; token == 0 || gjson.Get(body, "token").Int() <= token {
 		t.Errorf("%s, after %s", body, b)
+	}
+}
+
+// TestTwoRequestsOfAnOwnerGetOneLease: a second request of the same owner comes while the first one draws its token. None of them waits.
+func TestTwoRequestsOfAnOwnerGetOneLease(t *testing.T) {
+	addr := start(t)
+	late, goOn := make(chan struct{}), make(chan struct{})
+	wire := between(t, addr, "incr ", func(string) bool { close(late); <-goOn; return true })
+	first := router(t, memcached.Options{Servers: []string{wire}, Timeout: time.Minute})
+	second := router(t, memcached.Options{Servers: []string{addr}, Timeout: time.Minute})
+	got := make(chan string)
+	go func() {
+		_, body := put(t, first, "a", "owner=a&wait=0")
+		got <- body
+	}()
+	<-late
+	_, b := put(t, second, "a", "owner=a&wait=0")
+	close(goOn)
+	if body := <-got; gjson.Get(b, "token").Int() == 0 || gjson.Get(body, "token").Int() != gjson.Get(b, "token").Int() {
+		t.Errorf("%s, and %s", body, b)
+	}
+}
+
+// TestALostAnswerTakesNoLeaseBackThatWasReentered: the first request's answer is lost, so that it takes back what it may have got. Before
+// that, a second request of the same owner was told that it has the lease.
+func TestALostAnswerTakesNoLeaseBackThatWasReentered(t *testing.T) {
+	addr := start(t)
+	late, goOn := make(chan struct{}), make(chan struct{})
+	wire := between(t, addr, "cas ", func(line string) bool {
+		if line == "" {
+			close(late)
+			<-goOn
+		}
+		return false
+	})
+	first := router(t, memcached.Options{Servers: []string{wire}, Timeout: time.Minute})
+	second := router(t, memcached.Options{Servers: []string{addr}, Timeout: time.Minute})
+	got := make(chan int)
+	go func() {
+		status, _ := put(t, first, "a", "owner=a&wait=0&ttl=20s")
+		got <- status
+	}()
+	<-late
+	again, body := put(t, second, "a", "owner=a&wait=0&ttl=30s")
+	close(goOn)
+	if status := <-got; status != 503 || again != 200 {
+		t.Errorf("%d, and %d %s", status, again, body)
+	}
+	if status, body := put(t, second, "a", "owner=b&wait=0"); status != 409 {
+		t.Errorf("another owner got the lock: %d %s", status, body)
+	}
+}
+
+// TestAnItemWithoutATokenLivesShortly: if the proxy dies before it has put the token in, no client has the lease, and others wait for it.
+func TestAnItemWithoutATokenLivesShortly(t *testing.T) {
+	var line string
+	wire := between(t, start(t), "add optimist-/_lock/global/a ", func(l string) bool { line = l; return true })
+	status, body := put(t, router(t, memcached.Options{Servers: []string{wire}, Timeout: time.Second}), "a", "owner=a&wait=0&ttl=600s")
+	if fields := strings.Fields(line); status != 201 || len(fields) != 5 || fields[3] != "7" || gjson.Get(body, "expires_in_ms").Int() < 590_000 {
+		t.Errorf("%s: %d %s", line, status, body)
 	}
 }
