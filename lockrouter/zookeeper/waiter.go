@@ -118,7 +118,7 @@ func (w *waiter) turn(ctx context.Context) (*lockrouter.Lease, *view, <-chan zk.
 	}
 	me := v.find(w.name)
 	if h := v.holder(); h != nil && me != "" && h.Node == me { // a try without an answer
-		w.k.kept(v.parent+"/"+me, h.Until)
+		w.k.kept(v.parent+"/"+me, w.c.Lock, h.Until)
 		l := w.k.lease(h)
 		l.Waited = w.waited(time.UnixMilli(h.Until - h.TTL))
 		return l, v, nil, nil
@@ -160,7 +160,7 @@ func (w *waiter) take(ctx context.Context, v *view, me string) (*lockrouter.Leas
 	if err != nil {
 		return nil, err
 	}
-	w.k.kept(path, h.Until)
+	w.k.kept(path, w.c.Lock, h.Until)
 	l := w.k.lease(h)
 	l.Waited = w.waited(sent)
 	return l, nil

@@ -155,7 +155,7 @@ func (k *Keeper) extend(ctx context.Context, c *lockrouter.Claim, v *view) (*loc
 	if err := k.session.multi(ctx, ops...); err != nil {
 		return nil, err
 	}
-	k.kept(path, h.Until)
+	k.kept(path, c.Lock, h.Until)
 	return k.lease(&h), nil
 }
 
@@ -252,25 +252,38 @@ func (k *Keeper) keep(path string, lock lockrouter.Lock, l *holder) (until int64
 	if k.closed {
 		return until
 	}
-	h := k.leases[path]
-	if h == nil {
-		h = &ownLease{lock: lock, ends: map[int64]time.Time{}}
-		h.timer = time.AfterFunc(ttl, func() { k.lapse(path, h) })
-		k.leases[path] = h
-	}
+	h := k.watched(path, lock)
 	h.ends[until] = now.Add(ttl)
 	h.timer.Reset(time.Until(h.first()))
 	return until
 }
 
-// kept forgets all ends of a lease but one.
-func (k *Keeper) kept(path string, until int64) {
+// watched is the watch over a lease. It begins if there is none. k.mu is held.
+func (k *Keeper) watched(path string, lock lockrouter.Lock) *ownLease {
+	h := k.leases[path]
+	if h == nil {
+		h = &ownLease{lock: lock, ends: map[int64]time.Time{}}
+		h.timer = time.AfterFunc(time.Hour, func() { k.lapse(path, h) }) // the caller sets the time
+		k.leases[path] = h
+	}
+	return h
+}
+
+// kept forgets all ends of a lease but one. If the answer came after that end, nobody may watch over the lease any more: then the watch
+// begins anew, and ends the lease.
+func (k *Keeper) kept(path string, lock lockrouter.Lock, until int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if h := k.leases[path]; h != nil && !h.ends[until].IsZero() {
-		h.ends = map[int64]time.Time{until: h.ends[until]}
-		h.timer.Reset(time.Until(h.ends[until]))
+	if k.closed {
+		return
 	}
+	h := k.watched(path, lock)
+	at, known := h.ends[until]
+	if !known {
+		at = time.UnixMilli(until)
+	}
+	h.ends = map[int64]time.Time{until: at}
+	h.timer.Reset(time.Until(at))
 }
 
 // forget ends the watch over a lease that has ended.
@@ -309,16 +322,20 @@ func (k *Keeper) settle(path string, h *ownLease, again time.Duration, err error
 	if k.leases[path] != h || k.closed {
 		return
 	}
+	over := func(_ int64, at time.Time) bool { return !at.After(time.Now()) }
 	switch {
 	case err != nil:
 		again = k.o.RetryDelay
 	case again == 0:
-		maps.DeleteFunc(h.ends, func(_ int64, at time.Time) bool { return !at.After(time.Now()) })
-		if len(h.ends) == 0 {
+		if maps.DeleteFunc(h.ends, over); len(h.ends) == 0 {
 			delete(k.leases, path)
 			return
 		}
-		again = time.Until(h.first())
+	}
+	for until, at := range h.ends {
+		if left := time.Until(at); !over(until, at) && (again == 0 || left < again) {
+			again = left
+		}
 	}
 	h.timer.Reset(again)
 }
@@ -334,19 +351,24 @@ func (k *Keeper) end(ctx context.Context, path string, h *ownLease) (again time.
 	if err != nil || at == nil || now == nil || v.parent+"/"+now.Node != path || at.EphemeralOwner != k.session.id() {
 		return 0, err
 	}
-	k.mu.Lock()
-	until, ours := h.ends[now.Until]
-	k.mu.Unlock()
-	if !ours { // nobody else writes the lease while it is in this session
-		return time.Duration(now.TTL) * time.Millisecond, nil
-	}
-	if left := time.Until(until); left > 0 {
+	if left := k.left(h, now); left > 0 {
 		return left, nil
 	}
 	if err = k.free(ctx, v, false); err == nil {
 		k.o.Lapsed.Call(1, false)
 	}
 	return 0, err
+}
+
+// left is how long a lease goes on. Of two renewals at once, one may have forgotten the other's end (kept): then the lease begins anew
+// here, because a lease whose end is nobody's would last as long as this proxy.
+func (k *Keeper) left(h *ownLease, now *holder) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h.ends[now.Until].IsZero() {
+		h.ends[now.Until] = time.Now().Add(time.Duration(now.TTL) * time.Millisecond)
+	}
+	return time.Until(h.ends[now.Until])
 }
 
 // look reads a lock.
