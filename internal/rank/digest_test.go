@@ -166,35 +166,29 @@ func TestKeysOfARuleIdentifyEntries(t *testing.T) {
 	if sent.Keys = NewKeys(nil); Likeliest(held, sent).Best != 0 || held[0].Digest == d {
 		t.Error("other keys need no other digest")
 	}
-	entries := 0
+	if n := entriesWithPlace(d); n != 2 {
+		t.Errorf("%d entries have a place of their own", n)
+	}
+}
+
+// entriesWithPlace returns how many entries of lists have a place of their own.
+func entriesWithPlace(d *Digest) (n int) {
 	for _, b := range d.blocks {
 		for _, m := range b.members {
 			if m.entry {
-				entries++
+				n++
 			}
 		}
 	}
-	if entries != 2 {
-		t.Errorf("%d entries have a place of their own", entries)
-	}
+	return n
 }
 
 // Each of these names identifies entries, without a rule.
 func TestNamesThatIdentifyEntries(t *testing.T) {
 	for _, name := range []string{"id", "_id", "uuid", "guid", "uid", "key", "sku"} {
-		entry := func(who string, qty int) string { return fmt.Sprintf(`{%q:%q,"qty":%d}`, name, who, qty) }
-		list := func(a, b int) string { return `{"lines":[` + entry("p1", a) + `,` + entry("p2", b) + `]}` }
-		d := NewDigest([]byte(list(4, 7)), "", nil)
-		entries := 0
-		for _, b := range d.blocks {
-			for _, m := range b.members {
-				if m.entry {
-					entries++
-				}
-			}
-		}
-		if entries != 2 {
-			t.Errorf("%s: %d entries have a place of their own, want 2", name, entries)
+		d := NewDigest(fmt.Appendf(nil, `{"lines":[{%q:"p1","qty":4},{%q:"p2","qty":7}]}`, name, name), "", nil)
+		if n := entriesWithPlace(d); n != 2 {
+			t.Errorf("%s: %d entries have a place of their own, want 2", name, n)
 		}
 	}
 }
