@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Patterns are the habits of clients: which places a change touches together, and how. For example, a client takes a job
-// out of a queue and moves a count up by one. A wrong base makes the write look like a change that no client makes. Only
-// changes whose base is certain are counted. Documents that are alike may share their patterns.
+// Patterns are the habits of clients: which places a change touches together, and how. For example, a client takes a job out of a queue and
+// moves a count up by one. A wrong base makes the write look like a change that no client makes. Only changes whose base is certain are
+// counted. Documents that are alike may share their patterns.
 //
 // The zero value knows nothing. Patterns are a value: a copy doesn't change with the original.
 type Patterns struct {

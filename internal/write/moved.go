@@ -51,10 +51,12 @@ func (s *Service) acked(ctx context.Context, c *change, res *upstream.Response, 
 	return got, nil
 }
 
-// acked is the same for the write of an attempt, which must be newer than its guard.
-func (a *attempt) acked(ctx context.Context, res *upstream.Response) (ack.Ack, error) {
-	got, err := a.s.acked(ctx, a.open[0], res, a.item)
-	if err == nil && got.IsOfEarlier(a.load.guard, a.open[0].Op.Kind == api.Update) {
+// ackedUnder is acked for a write under a guard, which must be newer than that.
+func (s *Service) ackedUnder(
+	ctx context.Context, c *change, guard doc.Numbers, res *upstream.Response, item *es.Item,
+) (ack.Ack, error) {
+	got, err := s.acked(ctx, c, res, item)
+	if err == nil && got.IsOfEarlier(guard, c.Op.Kind == api.Update) {
 		err = errAnothers
 	}
 	return got, err

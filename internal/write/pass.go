@@ -60,9 +60,7 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 	case res.Status < 300:
 		_, query, _ := bytes.Cut(r.Target, []byte("?"))
 		guard, _ := api.ReadGuard(query)
-		if got, err = s.acked(ctx, c, res, nil); err == nil && got.IsOfEarlier(guard, c.Op.Kind == api.Update) {
-			err = errAnothers
-		}
+		got, err = s.ackedUnder(ctx, c, guard, res, nil)
 	case res.Status == http.StatusConflict:
 		if why := ack.Why(res.Fields, res.Payload); !s.concerns(ctx, c, &why) {
 			err = errAnothers

@@ -217,7 +217,7 @@ func (c *change) seeStored(res *upstream.Response, e *ending, numbered bool) (so
 func (a *attempt) handleSuccess(ctx context.Context, res *upstream.Response) error {
 	first := a.open[0]
 	index := first.Index.Name
-	got, err := a.acked(ctx, res)
+	got, err := a.s.ackedUnder(ctx, first, a.load.guard, res, a.item)
 	if err != nil {
 		res.Release()
 		return a.handleNoAnswer(ctx, err)
