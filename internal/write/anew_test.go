@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/base"
 	"optimist/internal/session"
@@ -138,31 +139,33 @@ func TestAnotherDocumentWithTheNumbersOfTheBaseIsNotOverwritten(t *testing.T) {
 
 // A write waits for its turn, and the index is made anew meanwhile. The write's numbers would be those of the new document.
 func TestAWriteThatWaitedIsNotGuardedByTheNumbersOfAnotherIndex(t *testing.T) {
-	for _, c := range []struct {
-		method, body string
-		status       int
-		outcome      string
-		stored       string
-	}{
-		{"PUT", `{"a":2}`, 200, "merged;attempts=1", `{"a":2,"new":1}`},
-		{"DELETE", "", 409, "refused;attempts=0", `{"a":1,"new":1}`},
-	} {
-		w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, on_delete_conflict: fail}\n")
-		w.put("1", `{"a":1}`)
-		me, first := w.client("me"), w.client("first")
-		me.read("1")
-		first.read("1")
-		hold, held := w.holdFirst()
-		done := make(chan result, 1)
-		go first.send("POST", "/shop/_doc/1", `{`)
-		<-held
-		go func() { done <- me.send(c.method, "/shop/_doc/1", c.body) }()
-		w.waiting(1)
-		w.remake(`{"a":1,"new":1}`, true)
-		close(hold)
-		has(t, <-done, c.status, c.outcome)
-		same(t, w.stored("1"), c.stored)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			method, body string
+			status       int
+			outcome      string
+			stored       string
+		}{
+			{"PUT", `{"a":2}`, 200, "merged;attempts=1", `{"a":2,"new":1}`},
+			{"DELETE", "", 409, "refused;attempts=0", `{"a":1,"new":1}`},
+		} {
+			w := newWorld(t, "rules:\n- {name: r, match: {index: [shop]}, on_delete_conflict: fail}\n")
+			w.put("1", `{"a":1}`)
+			me, first := w.client("me"), w.client("first")
+			me.read("1")
+			first.read("1")
+			hold, held := w.holdFirst()
+			done := make(chan result, 1)
+			go first.send("POST", "/shop/_doc/1", `{`)
+			<-held
+			go func() { done <- me.send(c.method, "/shop/_doc/1", c.body) }()
+			w.waiting(1)
+			w.remake(`{"a":1,"new":1}`, true)
+			close(hold)
+			has(t, <-done, c.status, c.outcome)
+			same(t, w.stored("1"), c.stored)
+		}
+	})
 }
 
 // Clients have read a document, and its index was made anew around optimist. The first write that is acknowledged there leaves an older

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/learn"
 	"optimist/internal/session"
@@ -74,19 +75,21 @@ func TestWhatAMergeJoinedIsTold(t *testing.T) {
 
 // The changes that share a write meet each other, and each is told what it was merged into.
 func TestWhatASharedWriteJoinedIsTold(t *testing.T) {
-	w, m := newWorld(t, ""), &meetings{}
-	w.start(Options{Events: m.events()})
-	w.put("1", `{"n":1}`)
-	w.warm("1")
-	m.want(t, "one merge", `shop/1 merged {"n":1} {"n":1,"y":1} {"n":1,"x":1}`)
-	var cs []*client
-	for i := range 4 {
-		cs = append(cs, w.client(fmt.Sprint(i)))
-		cs[i].read("1")
-	}
-	w.queued(4, func(i int) result { return cs[i].save("1", fmt.Sprintf(`{"n":%d}`, 2+i)) })
-	m.want(t, "three changes in one write", `shop/1 combined {"n":1} {"n":3} {"n":2}`, `shop/1 combined {"n":1} {"n":4} {"n":3}`,
-		`shop/1 combined {"n":1} {"n":5} {"n":4}`)
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWorld(t, ""), &meetings{}
+		w.start(Options{Events: m.events()})
+		w.put("1", `{"n":1}`)
+		w.warm("1")
+		m.want(t, "one merge", `shop/1 merged {"n":1} {"n":1,"y":1} {"n":1,"x":1}`)
+		var cs []*client
+		for i := range 4 {
+			cs = append(cs, w.client(fmt.Sprint(i)))
+			cs[i].read("1")
+		}
+		w.queued(4, func(i int) result { return cs[i].save("1", fmt.Sprintf(`{"n":%d}`, 2+i)) })
+		m.want(t, "three changes in one write", `shop/1 combined {"n":1} {"n":3} {"n":2}`, `shop/1 combined {"n":1} {"n":4} {"n":3}`,
+			`shop/1 combined {"n":1} {"n":5} {"n":4}`)
+	})
 }
 
 func TestWhoOverwritesWhatItNeverReadIsTold(t *testing.T) {

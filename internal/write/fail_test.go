@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/base"
 	"optimist/internal/session"
@@ -51,18 +52,20 @@ func TestAnEqualClaimIsRefused(t *testing.T) {
 }
 
 func TestOfEqualClaimsThatWaitTogetherOneIsPlaced(t *testing.T) {
-	w := newWorld(t, claimRules)
-	w.put("1", free)
-	clients := make([]*client, 5)
-	for i := range clients {
-		clients[i] = w.client(fmt.Sprint(i))
-		clients[i].read("1")
-	}
-	results := w.queued(len(clients), func(i int) result { return clients[i].save("1", claimed) })
-	has(t, results[0], 200, "guarded")
-	for _, r := range results[1:] {
-		has(t, r, 409, "guarded")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, claimRules)
+		w.put("1", free)
+		clients := make([]*client, 5)
+		for i := range clients {
+			clients[i] = w.client(fmt.Sprint(i))
+			clients[i].read("1")
+		}
+		results := w.queued(len(clients), func(i int) result { return clients[i].save("1", claimed) })
+		has(t, results[0], 200, "guarded")
+		for _, r := range results[1:] {
+			has(t, r, 409, "guarded")
+		}
+	})
 }
 
 // Nobody else has changed what a client only sends again.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -115,29 +116,31 @@ func (w *world) settled(want string) {
 func TestAClientLeavesWhileItsWriteWaitsInALane(t *testing.T) {
 	for name, noticed := range map[string]bool{"and is noticed": true, "and isn't noticed": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newCrowd(t)
-			hold, held := w.holdFirst()
-			other := w.onlyOne().starts(lChanged)
-			<-held
-			me := w.onlyOne()
-			first := me.starts(counted)
-			w.waiting(1)
-			me.leave()
-			again := w.again(counted)
-			if noticed {
-				if me.cut(); !errors.Is(first().err, context.Canceled) {
-					t.Error("it was written all the same")
+			synctest.Test(t, func(t *testing.T) {
+				w := newCrowd(t)
+				hold, held := w.holdFirst()
+				other := w.onlyOne().starts(lChanged)
+				<-held
+				me := w.onlyOne()
+				first := me.starts(counted)
+				w.waiting(1)
+				me.leave()
+				again := w.again(counted)
+				if noticed {
+					if me.cut(); !errors.Is(first().err, context.Canceled) {
+						t.Error("it was written all the same")
+					}
 				}
-			}
-			close(hold)
-			has(t, other(), 200, "guarded")
-			if noticed {
-				has(t, again(), 200, "merged")
-			} else {
-				has(t, first(), 200, "merged")
-				has(t, again(), 200, "merged;attempts=0;base=view")
-			}
-			w.settled(`{"n":2,"l":1,"m":1}`)
+				close(hold)
+				has(t, other(), 200, "guarded")
+				if noticed {
+					has(t, again(), 200, "merged")
+				} else {
+					has(t, first(), 200, "merged")
+					has(t, again(), 200, "merged;attempts=0;base=view")
+				}
+				w.settled(`{"n":2,"l":1,"m":1}`)
+			})
 		})
 	}
 }
@@ -228,48 +231,50 @@ func TestAClientLeavesBeforeItHasBeenAnswered(t *testing.T) {
 func TestClientsThatShareAWriteLeave(t *testing.T) {
 	for name, late := range map[string]bool{"and repeat at once": false, "and repeat when all is over": true} {
 		t.Run(name, func(t *testing.T) {
-			const clients = 40
-			w := newWorld(t, sumRule)
-			w.put("1", `{"n":0}`)
-			w.crowd()
-			w.warm("1")
-			for range clients + 2 {
-				w.stranger().read("1")
-			}
-			body := func(i int) string { return fmt.Sprintf(`{"n":1,"w%d":1}`, i) }
-			hold, held := w.holdFirst()
-			before := w.onlyOne().starts(`{"n":1,"before":1}`)
-			<-held
-			all, results := make([]*onlyOne, clients), make([]func() result, clients)
-			for i := range all {
-				all[i] = w.onlyOne()
-				results[i] = all[i].starts(body(i))
-				w.waiting(i + 1)
-			}
-			second, waits := w.holdFirst()
-			close(hold)
-			<-waits
-			has(t, before(), 200, "guarded")
-			again := make([]func() result, clients)
-			for i := range all {
-				if all[i].leave(); !late {
-					again[i] = w.again(body(i))
+			synctest.Test(t, func(t *testing.T) {
+				const clients = 40
+				w := newWorld(t, sumRule)
+				w.put("1", `{"n":0}`)
+				w.crowd()
+				w.warm("1")
+				for range clients + 2 {
+					w.stranger().read("1")
 				}
-			}
-			close(second)
-			for i := range all {
-				has(t, results[i](), 200, "combined")
-			}
-			for i := range all {
-				if late {
-					again[i] = w.onlyOne().starts(body(i))
+				body := func(i int) string { return fmt.Sprintf(`{"n":1,"w%d":1}`, i) }
+				hold, held := w.holdFirst()
+				before := w.onlyOne().starts(`{"n":1,"before":1}`)
+				<-held
+				all, results := make([]*onlyOne, clients), make([]func() result, clients)
+				for i := range all {
+					all[i] = w.onlyOne()
+					results[i] = all[i].starts(body(i))
+					w.waiting(i + 1)
 				}
-				has(t, again[i](), 200, "merged;attempts=0;base=view")
-			}
-			has(t, w.onlyOne().save(`{"n":1,"after":1}`), 200, "merged;attempts=2;base=session")
-			if got := gjson.Get(w.stored("1"), "n").Int(); got != clients+2 {
-				t.Errorf("%d count of %d: %s", got, clients+2, w.stored("1"))
-			}
+				second, waits := w.holdFirst()
+				close(hold)
+				<-waits
+				has(t, before(), 200, "guarded")
+				again := make([]func() result, clients)
+				for i := range all {
+					if all[i].leave(); !late {
+						again[i] = w.again(body(i))
+					}
+				}
+				close(second)
+				for i := range all {
+					has(t, results[i](), 200, "combined")
+				}
+				for i := range all {
+					if late {
+						again[i] = w.onlyOne().starts(body(i))
+					}
+					has(t, again[i](), 200, "merged;attempts=0;base=view")
+				}
+				has(t, w.onlyOne().save(`{"n":1,"after":1}`), 200, "merged;attempts=2;base=session")
+				if got := gjson.Get(w.stored("1"), "n").Int(); got != clients+2 {
+					t.Errorf("%d count of %d: %s", got, clients+2, w.stored("1"))
+				}
+			})
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -247,43 +248,45 @@ func TestWithoutARuleThereAreNoMarks(t *testing.T) {
 
 // Writes that are made together leave one mark, and each of them is found by it.
 func TestAWriteOfManyIsFoundForEachOfThem(t *testing.T) {
-	w := newWorld(t, markRules)
-	w.put("1", `{"n":0}`)
-	w.client("x").read("1")
-	w.count("y", 0)
-	has(t, w.client("x").save("1", `{"n":0,"x":1}`), 200, "merged") // now it is known that documents are seen whole
-	w.put("1", `{"n":0}`)
-	const clients = 5
-	for i := range clients {
-		w.client(fmt.Sprint(i)).read("1")
-	}
-	hold, held := w.holdFirst()
-	results := make(chan result, clients)
-	send := func(i int) { results <- w.client(fmt.Sprint(i)).save("1", `{"n":1}`) }
-	go send(0)
-	<-held
-	for i := 1; i < clients; i++ {
-		go send(i)
-	}
-	w.waiting(clients - 1)
-	lost := false
-	w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
-		if r.Method == "PUT" && strings.Contains(string(r.Body), `"n":`+fmt.Sprint(clients)) && !lost {
-			lost = true
-			return lostError
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, markRules)
+		w.put("1", `{"n":0}`)
+		w.client("x").read("1")
+		w.count("y", 0)
+		has(t, w.client("x").save("1", `{"n":0,"x":1}`), 200, "merged") // now it is known that documents are seen whole
+		w.put("1", `{"n":0}`)
+		const clients = 5
+		for i := range clients {
+			w.client(fmt.Sprint(i)).read("1")
 		}
-		return nil
-	}
-	close(hold)
-	for range clients {
-		if r := <-results; r.status != 200 {
-			t.Error(r)
+		hold, held := w.holdFirst()
+		results := make(chan result, clients)
+		send := func(i int) { results <- w.client(fmt.Sprint(i)).save("1", `{"n":1}`) }
+		go send(0)
+		<-held
+		for i := 1; i < clients; i++ {
+			go send(i)
 		}
-	}
-	got, marks := w.unmarked("1")
-	if gjson.Get(got, "n").Int() != clients || !lost || marks != 2 {
-		t.Errorf("%s with %d marks, lost %v", got, marks, lost)
-	}
+		w.waiting(clients - 1)
+		lost := false
+		w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+			if r.Method == "PUT" && strings.Contains(string(r.Body), `"n":`+fmt.Sprint(clients)) && !lost {
+				lost = true
+				return lostError
+			}
+			return nil
+		}
+		close(hold)
+		for range clients {
+			if r := <-results; r.status != 200 {
+				t.Error(r)
+			}
+		}
+		got, marks := w.unmarked("1")
+		if gjson.Get(got, "n").Int() != clients || !lost || marks != 2 {
+			t.Errorf("%s with %d marks, lost %v", got, marks, lost)
+		}
+	})
 }
 
 // A client that leaves has its write's outcome found all the same: its next write builds on it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -14,30 +15,32 @@ import (
 // An index that a write makes may come with an ingest pipeline, by a template: what it does to the first document is there for
 // the next change.
 func TestWhatThePipelineOfANewIndexDoesIsKept(t *testing.T) {
-	w := newWorld(t, "")
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" {
-			r.Body, _ = sjson.SetRawBytes(r.Body, "marks.-1", []byte(`"x"`)) // the embedded engine has no pipelines
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" {
+				r.Body, _ = sjson.SetRawBytes(r.Body, "marks.-1", []byte(`"x"`)) // the embedded engine has no pipelines
+			}
+			return nil, nil
 		}
-		return nil, nil
-	}
-	w.engine.after = func(r *upstream.Request, res *upstream.Response) (err error) {
-		if strings.HasPrefix(string(r.Target), "/shop?") && res.Status == 200 {
-			res.Payload, err = sjson.SetBytes(res.Payload, "shop.settings.index.final_pipeline", "p")
+		w.engine.after = func(r *upstream.Request, res *upstream.Response) (err error) {
+			if strings.HasPrefix(string(r.Target), "/shop?") && res.Status == 200 {
+				res.Payload, err = sjson.SetBytes(res.Payload, "shop.settings.index.final_pipeline", "p")
+			}
+			return err
 		}
-		return err
-	}
-	for i, r := range w.queued(4, func(i int) result {
-		return w.client(fmt.Sprint("c", i)).patch(target1+"?upsert=true", "steps", `[{"op":"increment","path":"/n","value":1}]`)
-	}) {
-		if r.status != 200 && r.status != 201 {
-			t.Errorf("patch %d: %v", i, r)
+		for i, r := range w.queued(4, func(i int) result {
+			return w.client(fmt.Sprint("c", i)).patch(target1+"?upsert=true", "steps", `[{"op":"increment","path":"/n","value":1}]`)
+		}) {
+			if r.status != 200 && r.status != 201 {
+				t.Errorf("patch %d: %v", i, r)
+			}
 		}
-	}
-	_, got := w.direct("GET", target1, "")
-	if n := len(gjson.Get(got, "_source.marks").Array()); int64(n) != gjson.Get(got, "_version").Int() || gjson.Get(got, "_source.n").Int() != 4 {
-		t.Errorf("%d marks in %s", n, got)
-	}
+		_, got := w.direct("GET", target1, "")
+		if n := len(gjson.Get(got, "_source.marks").Array()); int64(n) != gjson.Get(got, "_version").Int() || gjson.Get(got, "_source.n").Int() != 4 {
+			t.Errorf("%d marks in %s", n, got)
+		}
+	})
 }
 
 // madeMeanwhile has another client make an index whose _source isn't kept whole, with a document, after it was asked what the

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/learn"
 )
@@ -28,36 +29,38 @@ func TestEveryWriteNamesWhatItOverwrites(t *testing.T) {
 			"a delete, waiting":   {"DELETE", "/shop/_doc/1", "", "", "/"},
 		} {
 			t.Run(name+strings.Repeat(", transformed", min(len(transform), 1)), func(t *testing.T) {
-				w := newWorld(t, sumOfN+transform)
-				var met []learn.Conflict
-				w.start(Options{Events: Events{Collision: func(l *learn.Conflict) { met = append(met, *l) }}})
-				w.put("1", `{"n":0,"st":""}`)
-				w.warm("1")
-				met = nil
-				a, b := w.client("a"), w.client("b")
-				a.read("1")
-				b.read("1")
-				first := func() result { return a.send("POST", "/shop/_update/1", `{"doc":{"n":1,"st":"a"}}`) }
-				second := func() result { return b.send(c.method, c.target, c.body) }
-				var r result
-				if strings.HasSuffix(name, "waiting") {
-					r = w.queued(2, func(i int) result { return []func() result{first, second}[i]() })[1]
-				} else {
-					has(t, first(), 200, "guarded")
-					r = second()
-				}
-				has(t, r, 200, "merged")
-				_, rest, _ := strings.Cut(r.outcome, ";base=session")
-				if want := `;overwrote="` + c.overwrote + `"`; c.overwrote == "" && rest != "" || c.overwrote != "" && rest != want {
-					t.Errorf("got %v, want %s", r, want)
-				}
-				if c.want == "" {
-					return
-				}
-				same(t, w.stored("1"), c.want[:len(c.want)-1]+strings.Repeat(`,"t":1`, min(len(transform), 1))+"}")
-				if len(met) != 1 || string(met[0].Base) != `{"n":0,"st":""}` || !strings.Contains(string(met[0].Current), `"a"`) {
-					t.Errorf("learnt of %d conflicts: %+v", len(met), met)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, sumOfN+transform)
+					var met []learn.Conflict
+					w.start(Options{Events: Events{Collision: func(l *learn.Conflict) { met = append(met, *l) }}})
+					w.put("1", `{"n":0,"st":""}`)
+					w.warm("1")
+					met = nil
+					a, b := w.client("a"), w.client("b")
+					a.read("1")
+					b.read("1")
+					first := func() result { return a.send("POST", "/shop/_update/1", `{"doc":{"n":1,"st":"a"}}`) }
+					second := func() result { return b.send(c.method, c.target, c.body) }
+					var r result
+					if strings.HasSuffix(name, "waiting") {
+						r = w.queued(2, func(i int) result { return []func() result{first, second}[i]() })[1]
+					} else {
+						has(t, first(), 200, "guarded")
+						r = second()
+					}
+					has(t, r, 200, "merged")
+					_, rest, _ := strings.Cut(r.outcome, ";base=session")
+					if want := `;overwrote="` + c.overwrote + `"`; c.overwrote == "" && rest != "" || c.overwrote != "" && rest != want {
+						t.Errorf("got %v, want %s", r, want)
+					}
+					if c.want == "" {
+						return
+					}
+					same(t, w.stored("1"), c.want[:len(c.want)-1]+strings.Repeat(`,"t":1`, min(len(transform), 1))+"}")
+					if len(met) != 1 || string(met[0].Base) != `{"n":0,"st":""}` || !strings.Contains(string(met[0].Current), `"a"`) {
+						t.Errorf("learnt of %d conflicts: %+v", len(met), met)
+					}
+				})
 			})
 		}
 	}

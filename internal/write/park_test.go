@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/upstream"
 )
@@ -56,43 +57,47 @@ func TestAConflictOfAParkedWriteIsMerged(t *testing.T) {
 }
 
 func TestAParkedWriteHoldsItsDocumentsLane(t *testing.T) {
-	w := parking(t, sumRule)
-	w.put("1", `{"n":0,"s":"new"}`)
-	a, b := w.client("a"), w.client("b")
-	a.read("1")
-	b.read("1")
-	second := make(chan result, 1)
-	w.parked = func() {
-		w.parked = nil
-		go func() { second <- b.save("1", `{"n":0,"s":"old"}`) }()
-		w.waiting(1)
-	}
-	has(t, a.save("1", `{"n":1,"s":"new"}`), 200, "guarded;attempts=1")
-	has(t, <-second, 200, "merged")
-	same(t, w.stored("1"), `{"n":1,"s":"old"}`)
+	synctest.Test(t, func(t *testing.T) {
+		w := parking(t, sumRule)
+		w.put("1", `{"n":0,"s":"new"}`)
+		a, b := w.client("a"), w.client("b")
+		a.read("1")
+		b.read("1")
+		second := make(chan result, 1)
+		w.parked = func() {
+			w.parked = nil
+			go func() { second <- b.save("1", `{"n":0,"s":"old"}`) }()
+			w.waiting(1)
+		}
+		has(t, a.save("1", `{"n":1,"s":"new"}`), 200, "guarded;attempts=1")
+		has(t, <-second, 200, "merged")
+		same(t, w.stored("1"), `{"n":1,"s":"old"}`)
+	})
 }
 
 func TestAChangeThatWaitsForItsTurnTellsItsParker(t *testing.T) {
-	w := newWorld(t, sumRule)
-	w.put("1", `{"n":0}`)
-	hold, held := w.holdFirst()
-	first := make(chan result, 1)
-	a := w.client("a")
-	a.read("1")
-	go func() { first <- a.save("1", `{"n":1}`) }()
-	<-held
-	p := &parker{ctx: t.Context(), engine: w.engine}
-	c := w.client("b")
-	c.read("1")
-	second := make(chan error, 1)
-	r := &Request{Parker: p}
-	go func() { second <- c.doRequest(t.Context(), r, "PUT", "/shop/_doc/1", []byte(`{"n":2}`)).err }()
-	w.waiting(1)
-	close(hold)
-	<-first
-	if err := <-second; err != nil || p.waits.Load() != 1 {
-		t.Error(err, p.waits.Load())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":0}`)
+		hold, held := w.holdFirst()
+		first := make(chan result, 1)
+		a := w.client("a")
+		a.read("1")
+		go func() { first <- a.save("1", `{"n":1}`) }()
+		<-held
+		p := &parker{ctx: t.Context(), engine: w.engine}
+		c := w.client("b")
+		c.read("1")
+		second := make(chan error, 1)
+		r := &Request{Parker: p}
+		go func() { second <- c.doRequest(t.Context(), r, "PUT", "/shop/_doc/1", []byte(`{"n":2}`)).err }()
+		w.waiting(1)
+		close(hold)
+		<-first
+		if err := <-second; err != nil || p.waits.Load() != 1 {
+			t.Error(err, p.waits.Load())
+		}
+	})
 }
 
 func TestALostAnswerOfAParkedWriteIsAnUnknownOutcome(t *testing.T) {

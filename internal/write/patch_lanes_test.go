@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidwall/gjson"
 
@@ -15,83 +16,89 @@ import (
 )
 
 func TestPatchesThatWaitShareOneWrite(t *testing.T) {
-	w := newWorld(t, "")
-	w.put("1", `{"n":0}`)
-	w.warm("1")
-	const clients = 32
-	before := w.engine.writes()
-	results := w.queued(clients, func(i int) result {
-		c := w.client(fmt.Sprint("c", i))
-		switch i % 3 {
-		case 0:
-			return c.patch(target1, "merge", fmt.Sprintf(`{"f%d":1}`, i))
-		case 1:
-			return c.patch(target1, "ops", fmt.Sprintf(`[{"op":"add","path":"/f%d","value":1}]`, i))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		w.put("1", `{"n":0}`)
+		w.warm("1")
+		const clients = 32
+		before := w.engine.writes()
+		results := w.queued(clients, func(i int) result {
+			c := w.client(fmt.Sprint("c", i))
+			switch i % 3 {
+			case 0:
+				return c.patch(target1, "merge", fmt.Sprintf(`{"f%d":1}`, i))
+			case 1:
+				return c.patch(target1, "ops", fmt.Sprintf(`[{"op":"add","path":"/f%d","value":1}]`, i))
+			}
+			return c.patch(target1, "steps", `[{"op":"increment","path":"/n","value":1}]`)
+		})
+		for i, r := range results {
+			if r.status != 200 || i > 0 && !strings.HasPrefix(r.outcome, "combined") {
+				t.Errorf("patch %d: %v", i, r)
+			}
 		}
-		return c.patch(target1, "steps", `[{"op":"increment","path":"/n","value":1}]`)
+		if n := w.engine.writes() - before; n != 2 {
+			t.Errorf("%d writes for %d patches", n, clients)
+		}
+		if got := gjson.Get(w.stored("1"), "n").Int(); got != 10 {
+			t.Errorf("n is %d in %s", got, w.stored("1"))
+		}
 	})
-	for i, r := range results {
-		if r.status != 200 || i > 0 && !strings.HasPrefix(r.outcome, "combined") {
-			t.Errorf("patch %d: %v", i, r)
-		}
-	}
-	if n := w.engine.writes() - before; n != 2 {
-		t.Errorf("%d writes for %d patches", n, clients)
-	}
-	if got := gjson.Get(w.stored("1"), "n").Int(); got != 10 {
-		t.Errorf("n is %d in %s", got, w.stored("1"))
-	}
 }
 
 func TestInASharedWriteEachPatchHasItsOwnAnswer(t *testing.T) {
-	w := newWorld(t, "")
-	w.put("1", `{"n":0,"name":"x","done":true}`)
-	w.warm("1")
-	type patch struct{ kind, body string }
-	patches := []patch{
-		{"steps", `[{"op":"increment","path":"/n","value":1}]`},
-		{"steps", `[{"op":"increment","path":"/n","value":1}]`},
-		{"steps", `[{"op":"increment","path":"/name","value":1}]`},
-		{"ops", `[{"op":"test","path":"/n","value":0}]`},
-		{"merge", `{"done":true}`},
-		{"steps", `[{"op":"increment","path":"/n","value":1}]`},
-		{"ops", `[{"op":"test","path":"/n","value":3},{"op":"replace","path":"/name","value":"y"}]`},
-	}
-	results := w.queued(len(patches), func(i int) result {
-		return w.client(fmt.Sprint("c", i)).patch(target1, patches[i].kind, patches[i].body)
-	})
-	for i, want := range []struct {
-		status int
-		result string
-	}{{200, "updated"}, {200, "updated"}, {400, ""}, {409, ""}, {200, "noop"}, {200, "updated"}, {200, "updated"}} {
-		if r := results[i]; r.status != want.status || gjson.Get(r.body, "result").Str != want.result {
-			t.Errorf("patch %d: %v, want %v", i, r, want)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		w.put("1", `{"n":0,"name":"x","done":true}`)
+		w.warm("1")
+		type patch struct{ kind, body string }
+		patches := []patch{
+			{"steps", `[{"op":"increment","path":"/n","value":1}]`},
+			{"steps", `[{"op":"increment","path":"/n","value":1}]`},
+			{"steps", `[{"op":"increment","path":"/name","value":1}]`},
+			{"ops", `[{"op":"test","path":"/n","value":0}]`},
+			{"merge", `{"done":true}`},
+			{"steps", `[{"op":"increment","path":"/n","value":1}]`},
+			{"ops", `[{"op":"test","path":"/n","value":3},{"op":"replace","path":"/name","value":"y"}]`},
 		}
-	}
-	same(t, w.stored("1"), `{"n":3,"name":"y","done":true}`)
+		results := w.queued(len(patches), func(i int) result {
+			return w.client(fmt.Sprint("c", i)).patch(target1, patches[i].kind, patches[i].body)
+		})
+		for i, want := range []struct {
+			status int
+			result string
+		}{{200, "updated"}, {200, "updated"}, {400, ""}, {409, ""}, {200, "noop"}, {200, "updated"}, {200, "updated"}} {
+			if r := results[i]; r.status != want.status || gjson.Get(r.body, "result").Str != want.result {
+				t.Errorf("patch %d: %v, want %v", i, r, want)
+			}
+		}
+		same(t, w.stored("1"), `{"n":3,"name":"y","done":true}`)
+	})
 }
 
 func TestPatchesShareOnlyWithTheirKind(t *testing.T) {
-	w := newWorld(t, "")
-	w.put("1", `{"n":0}`)
-	w.warm("1")
-	reader := w.client("c1")
-	reader.read("1")
-	results := w.queued(4, func(i int) result {
-		switch i {
-		case 1:
-			return reader.save("1", `{"n":0,"whole":1}`)
-		case 2:
-			return w.client("c2").patch(target1+"?retry_on_conflict=5", "merge", `{"b":1}`)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		w.put("1", `{"n":0}`)
+		w.warm("1")
+		reader := w.client("c1")
+		reader.read("1")
+		results := w.queued(4, func(i int) result {
+			switch i {
+			case 1:
+				return reader.save("1", `{"n":0,"whole":1}`)
+			case 2:
+				return w.client("c2").patch(target1+"?retry_on_conflict=5", "merge", `{"b":1}`)
+			}
+			return w.client(fmt.Sprint("c", i)).patch(target1, "merge", fmt.Sprintf(`{"a%d":1}`, i))
+		})
+		for i, r := range results {
+			if r.status != 200 || strings.HasPrefix(r.outcome, "combined") {
+				t.Errorf("write %d: %v", i, r)
+			}
 		}
-		return w.client(fmt.Sprint("c", i)).patch(target1, "merge", fmt.Sprintf(`{"a%d":1}`, i))
+		same(t, w.stored("1"), `{"n":0,"a0":1,"whole":1,"b":1,"a3":1}`)
 	})
-	for i, r := range results {
-		if r.status != 200 || strings.HasPrefix(r.outcome, "combined") {
-			t.Errorf("write %d: %v", i, r)
-		}
-	}
-	same(t, w.stored("1"), `{"n":0,"a0":1,"whole":1,"b":1,"a3":1}`)
 }
 
 func TestALostPatchIsRepeatedOnlyWhereThatCountsOnce(t *testing.T) {

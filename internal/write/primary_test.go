@@ -308,30 +308,32 @@ func TestADeleteThatConflictsWithItselfIsUnknown(t *testing.T) {
 
 // Changes that share a write share its fate: of none it can be told.
 func TestChangesOfOneWriteThatConflictedWithItself(t *testing.T) {
-	w := newWorld(t, sumRule)
-	w.put("1", `{"n":1,"a":0,"b":0}`)
-	w.warm("1")
-	clients := []*client{w.client("first"), w.client("sum"), w.client("set")}
-	for _, c := range clients {
-		c.read("1")
-	}
-	bodies := []string{`{"n":1,"a":1,"b":0}`, `{"n":2,"a":0,"b":0}`, `{"n":1,"a":0,"b":1}`}
-	f := w.failover()
-	puts := 0
-	f.on = func(*upstream.Request) (*upstream.Response, error) {
-		if puts++; puts == 1 { // after the first, the others go together
-			f.passOver(nil)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":1,"a":0,"b":0}`)
+		w.warm("1")
+		clients := []*client{w.client("first"), w.client("sum"), w.client("set")}
+		for _, c := range clients {
+			c.read("1")
 		}
-		return nil, nil
-	}
-	results := w.queued(3, func(i int) result { return clients[i].save("1", bodies[i]) })
-	has(t, results[0], 200, "guarded")
-	for _, r := range results[1:] {
-		if !errors.Is(r.err, ErrUnknownOutcome) {
-			t.Errorf("got %v", r)
+		bodies := []string{`{"n":1,"a":1,"b":0}`, `{"n":2,"a":0,"b":0}`, `{"n":1,"a":0,"b":1}`}
+		f := w.failover()
+		puts := 0
+		f.on = func(*upstream.Request) (*upstream.Response, error) {
+			if puts++; puts == 1 { // after the first, the others go together
+				f.passOver(func() { time.Sleep(1) }) // a change of primary takes a moment
+			}
+			return nil, nil
 		}
-	}
-	same(t, w.stored("1"), `{"n":2,"a":1,"b":1}`)
+		results := w.queued(3, func(i int) result { return clients[i].save("1", bodies[i]) })
+		has(t, results[0], 200, "guarded")
+		for _, r := range results[1:] {
+			if !errors.Is(r.err, ErrUnknownOutcome) {
+				t.Errorf("got %v", r)
+			}
+		}
+		same(t, w.stored("1"), `{"n":2,"a":1,"b":1}`)
+	})
 }
 
 // A conflict with its own first try is no answer either where the document can't be read after it: a client that is told of a

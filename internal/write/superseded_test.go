@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"optimist/internal/identity"
 	"optimist/internal/session"
@@ -15,24 +16,26 @@ import (
 func TestAChangeThatCantReadFirstIsTried(t *testing.T) {
 	for name, status := range map[string]int{"the client may not read": 403, "the engine has no time": 429, "the engine fails": 503} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "")
-			w.put("1", `{"l":[]}`)
-			w.warm("1")
-			var cs []*client
-			for i := range 2 {
-				cs = append(cs, w.client(fmt.Sprint("c", i)))
-				cs[i].read("1")
-			}
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if r.Method == "GET" && strings.Contains(string(r.Target), "/_doc/1") {
-					return answering(status, fmt.Sprintf(`{"error":{"type":"x"},"status":%d}`, status)), nil
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "")
+				w.put("1", `{"l":[]}`)
+				w.warm("1")
+				var cs []*client
+				for i := range 2 {
+					cs = append(cs, w.client(fmt.Sprint("c", i)))
+					cs[i].read("1")
 				}
-				return nil, nil
-			}
-			results := w.queued(2, func(i int) result { return cs[i].send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"l":[%d]}}`, i)) })
-			has(t, results[0], 200, "guarded")
-			has(t, results[1], 409, "guarded;attempts=1")
-			same(t, w.stored("1"), `{"l":[0]}`)
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if r.Method == "GET" && strings.Contains(string(r.Target), "/_doc/1") {
+						return answering(status, fmt.Sprintf(`{"error":{"type":"x"},"status":%d}`, status)), nil
+					}
+					return nil, nil
+				}
+				results := w.queued(2, func(i int) result { return cs[i].send("POST", "/shop/_update/1", fmt.Sprintf(`{"doc":{"l":[%d]}}`, i)) })
+				has(t, results[0], 200, "guarded")
+				has(t, results[1], 409, "guarded;attempts=1")
+				same(t, w.stored("1"), `{"l":[0]}`)
+			})
 		})
 	}
 }
@@ -57,38 +60,40 @@ func TestNothingIsDecidedBeforeTheFirstTry(t *testing.T) {
 		"a delete of what was rewritten": {"DELETE", "", false, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, shelf := letterWorld(t, letterRule)
-			w.put("1", `{"status":"new"}`)
-			var cs []*client
-			for i, credentials := range []session.Credentials{alice, bob} {
-				cs = append(cs, &client{w: w, sess: identity.Named(credentials, fmt.Append(nil, i))})
-				cs[i].read("1")
-			}
-			writes := 0
-			w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-				if isWrite(r) {
-					if writes++; writes > 1 && c.forbidden {
-						return answering(403, `{"error":{"type":"security_exception"},"status":403}`), nil
+			synctest.Test(t, func(t *testing.T) {
+				w, shelf := letterWorld(t, letterRule)
+				w.put("1", `{"status":"new"}`)
+				var cs []*client
+				for i, credentials := range []session.Credentials{alice, bob} {
+					cs = append(cs, &client{w: w, sess: identity.Named(credentials, fmt.Append(nil, i))})
+					cs[i].read("1")
+				}
+				writes := 0
+				w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+					if isWrite(r) {
+						if writes++; writes > 1 && c.forbidden {
+							return answering(403, `{"error":{"type":"security_exception"},"status":403}`), nil
+						}
+					}
+					return nil, nil
+				}
+				results := w.queued(2, func(i int) result {
+					if i == 0 {
+						return cs[i].save("1", `{"status":"paid","m":1}`)
+					}
+					return cs[i].send(c.method, "/shop/_doc/1", c.body)
+				})
+				has(t, results[0], 200, "guarded")
+				has(t, results[1], c.status, "")
+				if writes != 2 {
+					t.Errorf("%d tries, want one of each", writes)
+				}
+				for _, l := range shelf.kept {
+					if !l.Checked {
+						t.Errorf("the engine wasn't asked whether the client may write: %v", results[1])
 					}
 				}
-				return nil, nil
-			}
-			results := w.queued(2, func(i int) result {
-				if i == 0 {
-					return cs[i].save("1", `{"status":"paid","m":1}`)
-				}
-				return cs[i].send(c.method, "/shop/_doc/1", c.body)
 			})
-			has(t, results[0], 200, "guarded")
-			has(t, results[1], c.status, "")
-			if writes != 2 {
-				t.Errorf("%d tries, want one of each", writes)
-			}
-			for _, l := range shelf.kept {
-				if !l.Checked {
-					t.Errorf("the engine wasn't asked whether the client may write: %v", results[1])
-				}
-			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidwall/gjson"
 
@@ -261,48 +262,52 @@ func TestATransformThatFailsIsTheClientsAnswer(t *testing.T) {
 
 // A document that a lane has just left is a guess: what it refuses may fit the document as it is.
 func TestARefusalIsOfTheDocumentAsItIs(t *testing.T) {
-	w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop]}, merge: {paths: {/stock: sum}}, transform: [{op: test, path: /open, value: true}]}\n")
-	w.put("1", `{"stock":9,"open":true}`)
-	w.warm("1")
-	closer, first, second := w.client("closer"), w.client("first"), w.client("second")
-	for _, c := range []*client{closer, first, second} {
-		c.read("1")
-	}
-	opened := false
-	w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
-		if r.Method == "PUT" && !opened {
-			opened = true
-			w.put("1", `{"stock":1,"open":true}`) // behind the lane's back
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "rules:\n- {name: shop, match: {index: [shop]}, merge: {paths: {/stock: sum}}, transform: [{op: test, path: /open, value: true}]}\n")
+		w.put("1", `{"stock":9,"open":true}`)
+		w.warm("1")
+		closer, first, second := w.client("closer"), w.client("first"), w.client("second")
+		for _, c := range []*client{closer, first, second} {
+			c.read("1")
 		}
-		return nil
-	}
-	results := w.queued(3, func(i int) result {
-		return []*client{closer, first, second}[i].save("1", []string{`{"stock":8,"open":true}`, `{"stock":9,"open":false}`, `{"stock":8,"open":true}`}[i])
+		opened := false
+		w.engine.after = func(r *upstream.Request, _ *upstream.Response) error {
+			if r.Method == "PUT" && !opened {
+				opened = true
+				w.put("1", `{"stock":1,"open":true}`) // behind the lane's back
+			}
+			return nil
+		}
+		results := w.queued(3, func(i int) result {
+			return []*client{closer, first, second}[i].save("1", []string{`{"stock":8,"open":true}`, `{"stock":9,"open":false}`, `{"stock":8,"open":true}`}[i])
+		})
+		if results[0].status != 200 || results[1].status != 409 || results[2].status != 200 {
+			t.Errorf("got %v", results)
+		}
+		same(t, w.stored("1"), `{"stock":0,"open":true}`)
 	})
-	if results[0].status != 200 || results[1].status != 409 || results[2].status != 200 {
-		t.Errorf("got %v", results)
-	}
-	same(t, w.stored("1"), `{"stock":0,"open":true}`)
 }
 
 func TestInASharedWriteEachChangeIsTransformed(t *testing.T) {
-	w := newWorld(t, strings.Replace(stockRule, "value: open}", "value: open}\n  - {op: increment, path: /edits, value: 1}", 1))
-	w.put("1", `{"stock":10,"status":"open"}`)
-	w.warm("1")
-	edits := gjson.Get(w.stored("1"), "edits").Int()
-	bodies := []string{`{"stock":9,"status":"open"}`, `{"stock":9,"status":"open"}`, `{"stock":9,"status":"closed"}`, `{"stock":9,"status":"open","limit":"x"}`, `{"stock":8,"status":"open"}`}
-	var cs []*client
-	for i := range bodies {
-		cs = append(cs, w.client(fmt.Sprint("c", i)))
-		cs[i].read("1")
-	}
-	results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
-	for i, want := range []int{200, 200, 409, 400, 200} {
-		if results[i].status != want {
-			t.Errorf("change %d: %v, want %d", i, results[i], want)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, strings.Replace(stockRule, "value: open}", "value: open}\n  - {op: increment, path: /edits, value: 1}", 1))
+		w.put("1", `{"stock":10,"status":"open"}`)
+		w.warm("1")
+		edits := gjson.Get(w.stored("1"), "edits").Int()
+		bodies := []string{`{"stock":9,"status":"open"}`, `{"stock":9,"status":"open"}`, `{"stock":9,"status":"closed"}`, `{"stock":9,"status":"open","limit":"x"}`, `{"stock":8,"status":"open"}`}
+		var cs []*client
+		for i := range bodies {
+			cs = append(cs, w.client(fmt.Sprint("c", i)))
+			cs[i].read("1")
 		}
-	}
-	same(t, w.stored("1"), fmt.Sprintf(`{"stock":6,"status":"open","limit":100,"edits":%d}`, edits+3))
+		results := w.queued(len(bodies), func(i int) result { return cs[i].save("1", bodies[i]) })
+		for i, want := range []int{200, 200, 409, 400, 200} {
+			if results[i].status != want {
+				t.Errorf("change %d: %v, want %d", i, results[i], want)
+			}
+		}
+		same(t, w.stored("1"), fmt.Sprintf(`{"stock":6,"status":"open","limit":100,"edits":%d}`, edits+3))
+	})
 }
 
 // What the client is told are the numbers of what it has seen.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidwall/gjson"
 
@@ -349,80 +350,84 @@ func TestAnIndexWithFilteredSourceIsGuardedButNeverMerged(t *testing.T) {
 }
 
 func TestChangesThatWaitShareOneWrite(t *testing.T) {
-	w := newWorld(t, sumRule)
-	w.put("1", `{"n":0}`)
-	// A first conflict, so that it is known that documents can be merged.
-	warm := w.client("warm")
-	warm.read("1")
-	w.put("1", `{"n":0,"x":1}`)
-	has(t, warm.save("1", `{"n":1}`), 200, "merged")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":0}`)
+		// A first conflict, so that it is known that documents can be merged.
+		warm := w.client("warm")
+		warm.read("1")
+		w.put("1", `{"n":0,"x":1}`)
+		has(t, warm.save("1", `{"n":1}`), 200, "merged")
 
-	const clients = 32
-	hold, held := w.holdFirst()
-	writes := w.engine.writes()
-	var wg sync.WaitGroup
-	outcomes := make([]result, clients)
-	start := func(i int) {
-		c := w.client(fmt.Sprint("c", i))
-		n := gjson.Get(c.read("1"), "n").Int()
-		wg.Go(func() { outcomes[i] = c.save("1", fmt.Sprintf(`{"n":%d,"x":1,"f%d":1}`, n+1, i)) })
-	}
-	start(0)
-	<-held
-	for i := 1; i < clients; i++ {
-		start(i)
-	}
-	w.waiting(clients - 1)
-	close(hold)
-	wg.Wait()
-	for i, r := range outcomes {
-		if r.status != 200 {
-			t.Errorf("client %d: %v", i, r)
+		const clients = 32
+		hold, held := w.holdFirst()
+		writes := w.engine.writes()
+		var wg sync.WaitGroup
+		outcomes := make([]result, clients)
+		start := func(i int) {
+			c := w.client(fmt.Sprint("c", i))
+			n := gjson.Get(c.read("1"), "n").Int()
+			wg.Go(func() { outcomes[i] = c.save("1", fmt.Sprintf(`{"n":%d,"x":1,"f%d":1}`, n+1, i)) })
 		}
-	}
-	if n := w.engine.writes() - writes; n > 3 {
-		t.Errorf("%d writes for %d changes", n, clients)
-	}
-	if got := gjson.Get(w.stored("1"), "n").Int(); got != clients+1 {
-		t.Errorf("n is %d, want %d", got, clients+1)
-	}
-	for i := range clients {
-		if !gjson.Get(w.stored("1"), fmt.Sprint("f", i)).Exists() {
-			t.Errorf("the field of client %d is lost", i)
+		start(0)
+		<-held
+		for i := 1; i < clients; i++ {
+			start(i)
 		}
-	}
+		w.waiting(clients - 1)
+		close(hold)
+		wg.Wait()
+		for i, r := range outcomes {
+			if r.status != 200 {
+				t.Errorf("client %d: %v", i, r)
+			}
+		}
+		if n := w.engine.writes() - writes; n > 3 {
+			t.Errorf("%d writes for %d changes", n, clients)
+		}
+		if got := gjson.Get(w.stored("1"), "n").Int(); got != clients+1 {
+			t.Errorf("n is %d, want %d", got, clients+1)
+		}
+		for i := range clients {
+			if !gjson.Get(w.stored("1"), fmt.Sprint("f", i)).Exists() {
+				t.Errorf("the field of client %d is lost", i)
+			}
+		}
+	})
 }
 
 func TestInACombinedWriteABadChangeFailsAlone(t *testing.T) {
-	w := newWorld(t, sumRule)
-	w.put("1", `{"n":0}`)
-	warm := w.client("warm")
-	warm.read("1")
-	w.put("1", `{"n":0,"x":1}`)
-	warm.save("1", `{"n":1}`)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sumRule)
+		w.put("1", `{"n":0}`)
+		warm := w.client("warm")
+		warm.read("1")
+		w.put("1", `{"n":0,"x":1}`)
+		warm.save("1", `{"n":1}`)
 
-	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
-		if r.Method == "PUT" {
-			if strings.Contains(string(r.Body), "poison") { // a field that the mapping refuses
-				res := &upstream.Response{Payload: []byte(`{"error":{"type":"mapper_parsing_exception"},"status":400}`)}
-				res.Status = 400
-				return res, nil
+		w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+			if r.Method == "PUT" {
+				if strings.Contains(string(r.Body), "poison") { // a field that the mapping refuses
+					res := &upstream.Response{Payload: []byte(`{"error":{"type":"mapper_parsing_exception"},"status":400}`)}
+					res.Status = 400
+					return res, nil
+				}
+			}
+			return nil, nil
+		}
+		bodies := []string{`{"n":2,"x":1}`, `{"n":2,"x":1,"good":1}`, `{"n":1,"x":1,"poison":1}`, `{"n":2,"x":1,"fine":1}`}
+		results := w.queued(len(bodies), func(i int) result {
+			c := w.client(fmt.Sprint("c", i))
+			c.read("1")
+			return c.save("1", bodies[i])
+		})
+		for i, want := range []int{200, 200, 400, 200} {
+			if results[i].status != want {
+				t.Errorf("change %d: %v, want %d", i, results[i], want)
 			}
 		}
-		return nil, nil
-	}
-	bodies := []string{`{"n":2,"x":1}`, `{"n":2,"x":1,"good":1}`, `{"n":1,"x":1,"poison":1}`, `{"n":2,"x":1,"fine":1}`}
-	results := w.queued(len(bodies), func(i int) result {
-		c := w.client(fmt.Sprint("c", i))
-		c.read("1")
-		return c.save("1", bodies[i])
+		same(t, w.stored("1"), `{"n":4,"x":1,"good":1,"fine":1}`)
 	})
-	for i, want := range []int{200, 200, 400, 200} {
-		if results[i].status != want {
-			t.Errorf("change %d: %v, want %d", i, results[i], want)
-		}
-	}
-	same(t, w.stored("1"), `{"n":4,"x":1,"good":1,"fine":1}`)
 }
 
 func TestUpdateGetsRetriesWhereTheClientSaidNothing(t *testing.T) {
