@@ -24,6 +24,7 @@ func run(t *testing.T, c Config) *Tally {
 
 // What the simulator calls wrong is wrong by its own doing, unless nothing is where each read is known to belong to its write.
 func TestWithTracesEachShapeIsExact(t *testing.T) {
+	t.Parallel()
 	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
 		got := run(t, Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Slow: 0.1, Kept: 0.3, Traces: WorkTraces})
 		if got.Changes != 8*15 || got.Wrong+got.Lost+got.Invented+got.Refused+len(got.Errors) != 0 {
@@ -34,6 +35,7 @@ func TestWithTracesEachShapeIsExact(t *testing.T) {
 
 // Set-ups that begin a trace with each request have what they would have without.
 func TestATraceForEachRequestIsAsNone(t *testing.T) {
+	t.Parallel()
 	for _, shape := range Shapes() {
 		c := Config{Shape: shape, Workers: 8, Rounds: 15, Looks: 0.3, Unchanged: 0.1, Slow: 0.05, Kept: 0.3}
 		want := run(t, c)
@@ -46,6 +48,7 @@ func TestATraceForEachRequestIsAsNone(t *testing.T) {
 
 // Four workers in one trace are inferred among themselves, and not among all.
 func TestASharedTraceIsBetterThanNone(t *testing.T) {
+	t.Parallel()
 	var none, shared Tally
 	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
 		c := Config{Shape: shape, Workers: 16, Rounds: 15, Looks: 0.1}
@@ -60,6 +63,7 @@ func TestASharedTraceIsBetterThanNone(t *testing.T) {
 
 // Bounds that the choice by distance alone misses by far: it is wrong with one change of seven or more.
 func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
+	t.Parallel()
 	understood := slices.DeleteFunc(slices.Concat(Shapes(), VagueShapes()), misread)
 	for name, c := range map[string]struct {
 		Config
@@ -123,6 +127,7 @@ func misread(shape string) bool {
 
 // A client that is alone, and looks at nothing but what it changes, is always understood.
 func TestALoneClientIsExact(t *testing.T) {
+	t.Parallel()
 	for _, shape := range slices.Concat(Shapes(), VagueShapes()) {
 		for _, c := range []Config{{}, {Unchanged: 0.1}} {
 			c.Shape, c.Workers, c.Rounds = shape, 1, 100
@@ -173,6 +178,7 @@ func TestTheJudgeSeesWhatIsMissing(t *testing.T) {
 // If each read is followed by a write, hardly anything that a wrong base does is there at the end. With the oldest candidate as the base it
 // would be.
 func TestLittleIsLostForGood(t *testing.T) {
+	t.Parallel()
 	lasting := func(ranking func([]rank.Candidate, rank.Sent) rank.Choice) (of1000 int) {
 		var all Tally
 		for _, shape := range Shapes() {

@@ -52,6 +52,7 @@ func runWithStarts(t *testing.T, c Config) *Tally {
 // TestNotesOfTheProcessBeforeMisleadNobody has clients hold a document across a start, and read, change and write it after that. The
 // process has notes of what was read before. It finds nearly as many bases as it would without the start, and says where it has guessed.
 func TestNotesOfTheProcessBeforeMisleadNobody(t *testing.T) {
+	t.Parallel()
 	for _, shape := range []string{"counter", "list", "fields", "cart", "ticket", "queue", "tags", "settings"} {
 		all := &Tally{}
 		for _, workers := range []int{2, 8} {

@@ -132,6 +132,7 @@ func (m *mishaps) run(p *process) {
 // what was added to it, and a list near what was put in. With no bounds on an echo, one run of nine leaves a document that has grown too
 // far. With them it is one of 100: a new process doesn't know yet which steps of a number are usual.
 func TestNothingRunsAway(t *testing.T) {
+	t.Parallel()
 	far := 0
 	for seed := range *runaways {
 		w := newWorld(uint64(seed) + 1000)
@@ -168,6 +169,7 @@ func TestNothingRunsAway(t *testing.T) {
 // out, so they don't show what the clients have seen. When optimist took them for proof that a guess was right, sums grew to two to
 // sixty times what was paid.
 func TestNoSumOfADialogRunsAway(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		x, err := begin(&Config{Shape: "claim", Seed: seed, Workers: 12, Rounds: 30, Parts: true, Dialogs: true})
 		if err != nil {
