@@ -3,8 +3,10 @@ package merge
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -205,32 +207,44 @@ func TestAMovedCardDoesNotHideThatTheClientHasSeenTheOthers(t *testing.T) {
 }
 
 // Each card was looked for from the beginning of its list: 20,000 took eight seconds.
-func TestManyMovedCardsTakeTimeInProportion(t *testing.T) {
+//
+// What counts is the work of the processor, and not the time: that also passes while others have the processor.
+func TestManyMovedCardsTakeWorkInProportion(t *testing.T) {
 	m, err := New(Sent, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := func(n int) time.Duration {
+	work := func(n int) time.Duration {
 		order, base, sent, cur := make([]int, n), map[int]card{}, map[int]card{}, map[int]card{}
 		for i := range n {
 			order[i], base[i], sent[i], cur[i] = i, card{column: 0}, card{column: 1}, card{2, map[string]int{"current": 1}}
 		}
 		l := layout{keyed: true, empty: []any{}}
 		from, body, stored := l.board(order, base), l.board(order, sent), l.board(order, cur)
-		best := time.Hour
+		least := time.Duration(math.MaxInt64)
 		for range 3 {
-			began := time.Now()
+			before := processorTime(t)
 			if _, err := m.Merge(from, body, stored); err != nil {
 				t.Fatal(err)
 			}
-			best = min(best, time.Since(began))
+			least = min(least, processorTime(t)-before)
 		}
-		return best
+		return least
 	}
 	const few, times = 1500, 10
-	if one, many := took(few), took(few*times); many > 4*times*one {
-		t.Errorf("%d cards take %v, %d cards %v", few, one, few*times, many)
+	if one, many := work(few), work(few*times); many > 4*times*one {
+		t.Errorf("%d cards take %v of a processor, %d cards %v", few, one, few*times, many)
 	}
+}
+
+// processorTime is how long processors have worked for the process.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // A board whose only cards are in one column has no lists in the others. A card that moves to one of them isn't doubled.
