@@ -321,7 +321,7 @@ func TestChangesOfOneWriteThatConflictedWithItself(t *testing.T) {
 		puts := 0
 		f.on = func(*upstream.Request) (*upstream.Response, error) {
 			if puts++; puts == 1 { // after the first, the others go together
-				f.passOver(func() { time.Sleep(1) }) // a change of primary takes a moment
+				f.passOver(func() { time.Sleep(time.Millisecond) }) // a change of primary takes a moment
 			}
 			return nil, nil
 		}
