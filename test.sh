@@ -10,6 +10,10 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
 readonly FUZZTIME=${FUZZTIME:-2s} root=$PWD
+# The stage vet finds more. go test would do a part of it again, over all dependencies, for each of the four ways in which tests are built.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-vet=off"
+# A program with the race detector waits for a second when it ends. Its tests have ended by then, and left nothing that races.
+export GORACE="atexit_sleep_ms=0 ${GORACE-}"
 readonly modules=(tools e2e/bench e2e/opensearch .) # the folders with a go.mod, the smallest first
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/optimist-python/$(cksum <e2e/python/requirements.txt | tr ' ' -)
 tmp=$(mktemp -d) || exit 1
