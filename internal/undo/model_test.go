@@ -354,14 +354,14 @@ func TestTheModelSeesAProtocolThatIsBroken(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wrong := 0
-			for seed := range uint64(300) {
+			wrong := false
+			for seed := uint64(0); seed < 300 && !wrong; seed++ {
 				m := newModel(t, seed)
 				m.broken = broken
-				m.bad = func() { wrong++ }
+				m.bad = func() { wrong = true }
 				m.run()
 			}
-			if wrong == 0 {
+			if !wrong {
 				t.Error("no history of 300 went wrong")
 			}
 		})
