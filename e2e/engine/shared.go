@@ -54,6 +54,17 @@ func Each(t *testing.T, kinds []Kind, test func(t *testing.T, e *Engine)) {
 	}
 }
 
+// EachAtOnce is Each for a test that mostly waits, for a lease to end for example: it waits on several engines at once.
+func EachAtOnce(t *testing.T, kinds []Kind, test func(t *testing.T, e *Engine)) {
+	t.Helper()
+	for _, k := range kinds {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, Shared(t, k))
+		})
+	}
+}
+
 // Long skips the test unless long ones were asked for with E2E_LONG=1.
 func Long(t testing.TB) {
 	t.Helper()

@@ -27,14 +27,14 @@ func (r *renaming) command(args ...string) (out string, ok bool) {
 
 // TestOperatorsSeeAJournalUntilItsHolderIsDeadAndItsWritesAreUndone through another proxy than the holder's, which dies, too.
 func TestOperatorsSeeAJournalUntilItsHolderIsDeadAndItsWritesAreUndone(t *testing.T) {
-	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+	engine.EachAtOnce(t, engine.All(), func(t *testing.T, e *engine.Engine) {
 		r := newRenaming(t, e, 8)
 		r.fill()
 		lock := "/" + r.index + "/_lock/tree/old"
 		if out, ok := r.command("undo", "show", lock); ok || !strings.Contains(out, "there is no journal of "+lock) {
 			t.Error(out)
 		}
-		a := enginetest.Ask(t, "PUT", r.a.URL+lock+"?undo=true&owner=holder&ttl=10s", "")
+		a := enginetest.Ask(t, "PUT", r.a.URL+lock+"?undo=true&owner=holder&ttl=1h", "")
 		if a.Status != 201 {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
@@ -44,6 +44,7 @@ func TestOperatorsSeeAJournalUntilItsHolderIsDeadAndItsWritesAreUndone(t *testin
 		}
 		r.see("open", lock, "holder", "open")
 		r.seeWrites(lock)
+		r.renewLast(scopes[0], a.Body)
 		r.a.Kill() // the holder dies with its proxy
 		r.see("lapsed, or undone already", lock, "holder", "lapsed", "being_undone", "")
 		r.see("undone by the sweep", lock, "holder", "")
@@ -84,7 +85,9 @@ func (r *renaming) seeWrites(lock string) {
 func (r *renaming) see(what, lock, owner string, states ...string) {
 	r.t.Helper()
 	var out string
-	for until := time.Now().Add(60 * time.Second); time.Now().Before(until); {
+	look := time.NewTicker(200 * time.Millisecond) // each look is a program of its own, which others' time goes into
+	defer look.Stop()
+	for until := time.Now().Add(60 * time.Second); time.Now().Before(until); <-look.C {
 		var ok bool
 		if out, ok = r.command("undo", "ls", "--json", "--owner", owner, "--prefix", lock); !ok {
 			r.t.Fatal(out)

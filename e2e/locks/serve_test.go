@@ -182,7 +182,7 @@ func TestAClientThatLeavesKeepsNothing(t *testing.T) {
 }
 
 func TestAProxyThatIsKilledBlocksNobody(t *testing.T) {
-	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+	engine.EachAtOnce(t, engine.All(), func(t *testing.T, e *engine.Engine) {
 		index := e.Index(t)
 		config := "locks: {index: " + index + "}\n"
 		dying, err := optimist.Run(t.Context(), t.TempDir(), optimist.Options{Upstream: []string{e.URL}, Config: config})

@@ -336,7 +336,7 @@ func TestARenameIsAllOrNothing(t *testing.T) {
 
 // TestDefinitiveGuideHalfDone is the book's second open question: how do we clean up what the dead process had half done?
 func TestDefinitiveGuideHalfDone(t *testing.T) {
-	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+	engine.EachAtOnce(t, engine.All(), func(t *testing.T, e *engine.Engine) {
 		r := newRenaming(t, e, 24)
 		r.round("the holder", scopes[0])
 		enginetest.Ask(t, "POST", e.URL+"/"+r.undo+"/_refresh", "")
