@@ -165,7 +165,7 @@ func TestTwoProxiesAndADirectWriterShareADocument(t *testing.T) {
 
 // TestRepeatedPutAfterATimeoutCountsOnce: the client gives up, and sends the same again, while its first try is still out.
 func TestRepeatedPutAfterATimeoutCountsOnce(t *testing.T) {
-	eachTarget(t, func(t *testing.T, e target) {
+	eachInferenceTarget(t, func(t *testing.T, e target) {
 		const workers = 8
 		const patience = 100 * time.Millisecond
 		index := e.index(t)

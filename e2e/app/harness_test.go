@@ -44,8 +44,8 @@ func eachTarget(t *testing.T, test func(t *testing.T, e target)) {
 	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) { test(t, target{e.Kind.String(), e.URL}) })
 }
 
-// eachInferenceTarget is eachTarget for what is about the choice of bases alone. The choice is made of what clients have sent and seen, the same
-// on every engine: OpenSearch stands for all real ones, but with E2E_LONG.
+// eachInferenceTarget is eachTarget for what is about the choice of bases alone, and about repeats. Both are made of what clients have sent and
+// seen, the same on every engine: OpenSearch stands for all real ones, but with E2E_LONG.
 func eachInferenceTarget(t *testing.T, test func(t *testing.T, e target)) {
 	t.Helper()
 	if long() {
