@@ -233,7 +233,7 @@ e2e() {
     status=0
     go test -race "$@" ./e2e/app & # takes as long as all others together
     app=$!
-    go test -race "$@" -parallel=6 ./e2e/locks & # mostly waits for leases to end
+    go test -race "$@" -parallel=4 ./e2e/locks & # mostly waits for leases to end
     locks=$!
     go list ./e2e/... | grep -v -e "/app$" -e "/locks$" -e "/hostile$" | xargs go test -race "$@" || status=1
     go test "$@" ./e2e/hostile || status=1

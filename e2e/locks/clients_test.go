@@ -87,7 +87,6 @@ func TestTheManualsProgramsExcludeTheirOwnCopies(t *testing.T) {
 // TestTheManualsProgramsTryAgainToRenew: one proxy behind a balancer is stopped, or its answer breaks off, or isn't optimist's, or comes byte by
 // byte. The release hangs, too.
 func TestTheManualsProgramsTryAgainToRenew(t *testing.T) {
-	t.Parallel() // it waits for leases
 	for language, s := range snippets() {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
@@ -311,7 +310,6 @@ func shellJob(t *testing.T, work string, c client) (cmd *exec.Cmd, output *bufio
 
 // The renewing was a process of its own, which went on for as long as the machine ran.
 func TestTheManualsShellJobRenewsNothingAfterItWasKilled(t *testing.T) {
-	t.Parallel() // it waits for leases
 	p := optimist.Start(t, optimist.Options{})
 	c := client{t, p.URL}
 	cmd, _, token := shellJob(t, "sleep 5", c)
@@ -327,7 +325,6 @@ func TestTheManualsShellJobRenewsNothingAfterItWasKilled(t *testing.T) {
 
 // Nobody was left that could end the work: it went on without the lock, while the next owner worked.
 func TestTheManualsShellJobEndsItsWorkAlsoWhenItIsKilledOrStopped(t *testing.T) {
-	t.Parallel() // it waits for leases
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
