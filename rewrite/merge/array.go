@@ -141,7 +141,7 @@ func (r *run) array(b, s, c tree.Value, sc scope) {
 		}
 		return
 	}
-	r.observer.edited(r, e.sides)
+	r.account.edited(r, e.sides)
 	if len(e.bySent) == 0 && e.sent.Removed() == 0 {
 		return
 	}

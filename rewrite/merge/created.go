@@ -27,7 +27,7 @@ func (m *Merger) untouched(sent []byte) []byte {
 	if len(made) == 0 {
 		return nil
 	}
-	r, err := m.begin([]byte("{}"), sent, nil, silence{})
+	r, err := m.begin([]byte("{}"), sent, nil)
 	defer r.end()
 	if err != nil {
 		return nil // as it is for the merge

@@ -42,14 +42,18 @@ func (m *Merger) Explain(base, sent, current []byte) (Result, []Decision, error)
 	return res, a.list, err
 }
 
-// An account is the observer that collects decisions.
+// An account collects the decisions of a merge. The value that a call is about is at the run's trail. A nil account collects nothing.
 type account struct {
 	list []Decision
 	cur  []tree.Value // of each decision, the value of current; none once its result is known
 }
 
-// merged notes what became of the values in c.
+// merged notes what became of the values in c. It is called for an element of current that goes elsewhere, once what becomes of it is
+// spliced; and at the end for all of current, unless there are conflicts.
 func (a *account) merged(r *run, c tree.Value) {
+	if a == nil {
+		return
+	}
 	from, to := c.Span()
 	for i, v := range a.cur {
 		d := &a.list[i]
@@ -80,8 +84,9 @@ func (a *account) note(trail tree.Trail, v Verdict, of sides) *Decision {
 	return &a.list[at]
 }
 
+// decided notes a value that is settled as a whole, by sc's strategy if both sides changed it.
 func (a *account) decided(r *run, by ruling, of sides, sc scope) {
-	if by.verdict == Kept && !by.both && of.b.Equal(of.c) {
+	if a == nil || by.verdict == Kept && !by.both && of.b.Equal(of.c) {
 		return // nobody changed it
 	}
 	d := a.note(r.trail, by.verdict, of)
@@ -91,8 +96,10 @@ func (a *account) decided(r *run, by ruling, of sides, sc scope) {
 	}
 }
 
+// edited notes an array before its edits are carried out one by one.
 func (a *account) edited(r *run, of sides) {
 	switch {
+	case a == nil:
 	case of.b.Equal(of.s):
 		a.untouched(r, of.b, of.c)
 	case of.b.Equal(of.c):
@@ -102,9 +109,12 @@ func (a *account) edited(r *run, of sides) {
 	}
 }
 
-// untouched notes what somebody else changed.
+// untouched notes what somebody else changed of a value that the client left alone.
 func (a *account) untouched(r *run, b, c tree.Value) {
-	if !b.Exists() {
+	switch {
+	case a == nil:
+		return
+	case !b.Exists():
 		a.note(r.trail, Kept, sides{c: c})
 		return
 	}

@@ -12,10 +12,10 @@ import (
 // differ.
 func (s *scopes) fails(sc scope) bool { return s.decisive(sc).strategy == Fail }
 
-// failAt is a conflict about base's b at a place, if the rule there says fail. The others, which may be missing, aren't in that place.
-func (r *run) failAt(p tree.Place, b, s, c tree.Value, sc scope) {
+// failAt is a conflict about the base's value at a place, if the rule there says fail. The others, which may be missing, aren't in that place.
+func (r *run) failAt(p tree.Place, of sides, sc scope) {
 	if sub := r.enter(sc, p); r.fails(sub) {
-		r.takes(b, s, c, sub)
+		r.takes(of.b, of.s, of.c, sub)
 	}
 	r.leave(sc)
 }
@@ -25,7 +25,7 @@ func (r *run) failMembers(b, s, c tree.Value, sc scope) {
 	sent, cur := s.Finder(), c.Finder()
 	for m := b.First(); m.Exists(); m = m.Next() {
 		if !sent.Like(m).Exists() && !cur.Like(m).Exists() {
-			r.failAt(tree.Place{Member: m}, m, tree.Value{}, tree.Value{}, sc)
+			r.failAt(tree.Place{Member: m}, sides{b: m}, sc)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (r *run) failMembers(b, s, c tree.Value, sc scope) {
 func (r *run) failKeyed(in *keyed, base []tree.Value, key string, sc scope) {
 	for k, e := range base {
 		if id := r.Table.Number(diff.KeyOf(e, key)); !in.sent[id].Exists() && !in.cur[id].Exists() {
-			r.failAt(tree.Place{Index: k}, e, tree.Value{}, tree.Value{}, sc)
+			r.failAt(tree.Place{Index: k}, sides{b: e}, sc)
 		}
 	}
 }
@@ -62,21 +62,9 @@ func (r *run) failElements(e *edits, sc scope) {
 			}
 		})
 	}
-	bySent, byCur := e.bySent, e.byCur
-	for i, b := range e.sent.A {
-		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None || moved[numbers[i]] != 0 {
-			continue
-		}
-		var inSent, inCur tree.Value
-		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		if s.Replaces() {
-			inSent = e.sent.B[s.Instead]
-		}
-		if c.Replaces() {
-			inCur = e.cur.B[c.Instead]
-		}
-		if !s.Replaces() || !c.Replaces() {
-			r.failAt(tree.Place{Index: i}, b, inSent, inCur, sc)
+	for i, of := range e.removals {
+		if moved[numbers[i]] == 0 && (!of.s.Exists() || !of.c.Exists()) {
+			r.failAt(tree.Place{Index: i}, of, sc)
 		}
 	}
 }

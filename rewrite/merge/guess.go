@@ -101,7 +101,7 @@ func (r *run) sum(from, to, now tree.Decimal, sc scope) tree.Decimal {
 	if seen == sawSome || !before.isUsual(echo, doubled) {
 		step, r.echo = step.Add(echo.Neg()), true
 	}
-	if r.remembers && seen != sawSome {
+	if r.account == nil && seen != sawSome { // who only wants to know leaves no trace
 		before.remember(echo)
 	}
 	return now.Add(step)

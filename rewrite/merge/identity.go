@@ -38,12 +38,30 @@ func (r *run) byIdentity(e *edits, sc scope) (p plan, ok bool) {
 	return p, r.byKey(&p, e.sent.A, e.sent.B, key, sc)
 }
 
+// removals yields the elements that both scripts remove, with what each side has in their place, if anything.
+func (e *edits) removals(yield func(i int, of sides) bool) {
+	bySent, byCur := e.bySent, e.byCur
+	for i, b := range e.sent.A {
+		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
+			continue
+		}
+		of := sides{b: b}
+		if s := over(&bySent, int32(i)); s.Replaces() {
+			of.s = e.sent.B[s.Instead]
+		}
+		if c := over(&byCur, int32(i)); c.Replaces() {
+			of.c = e.cur.B[c.Instead]
+		}
+		if !yield(i, of) {
+			return
+		}
+	}
+}
+
 // bothRemove reports whether both scripts remove an element.
 func (e *edits) bothRemove() bool {
-	for i, j := range e.sent.To {
-		if j == diff.None && e.cur.To[i] == diff.None {
-			return true
-		}
+	for range e.removals {
+		return true
 	}
 	return false
 }
@@ -55,23 +73,18 @@ func (e *edits) bothRemove() bool {
 // But if both sides still have the keys of all these elements, the keys say where the elements are. What stays in its place may then be
 // the number of the place, such as a rank, which a client writes anew when it moves elements.
 func (r *run) staysItself(e *edits, in keyed, key string) bool {
-	bySent, byCur := e.bySent, e.byCur
 	var same []tree.Value
 	first, kept := true, true
-	for i, b := range e.sent.A {
-		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
-			continue
-		}
-		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		if !s.Replaces() || !c.Replaces() {
+	for _, of := range e.removals {
+		if !of.s.Exists() || !of.c.Exists() {
 			return false
 		}
-		id := r.Table.Number(diff.KeyOf(b, key))
+		id := r.Table.Number(diff.KeyOf(of.b, key))
 		kept = kept && in.sent[id].Exists() && in.cur[id].Exists()
 		if first {
-			same, first = r.members(b), false
+			same, first = r.members(of.b), false
 		}
-		inBase, inSent, inCur := b.Finder(), e.sent.B[s.Instead].Finder(), e.cur.B[c.Instead].Finder()
+		inBase, inSent, inCur := of.b.Finder(), of.s.Finder(), of.c.Finder()
 		same = slices.DeleteFunc(same, func(m tree.Value) bool {
 			was := inBase.Like(m)
 			return !was.Exists() || !was.Equal(inSent.Like(m)) || !was.Equal(inCur.Like(m))
@@ -178,27 +191,21 @@ func (in *keyed) common() (n int) {
 // scattered reports whether the scripts disagree with the identities of an element that both remove. named says that an element with
 // another key is another object.
 func (r *run) scattered(e *edits, in keyed, key string, named bool) bool {
-	bySent, byCur := e.bySent, e.byCur
-	for i, b := range e.sent.A {
-		if e.sent.To[i] != diff.None || e.cur.To[i] != diff.None {
-			continue
-		}
-		s, c := over(&bySent, int32(i)), over(&byCur, int32(i))
-		own := diff.KeyOf(b, key)
+	for _, of := range e.removals {
+		own := diff.KeyOf(of.b, key)
 		id := r.Table.Number(own)
 		toSent, toCur := in.sent[id], in.cur[id]
 		switch {
-		case s.Replaces() && c.Replaces():
-			inSent, inCur := e.sent.B[s.Instead], e.cur.B[c.Instead]
-			sentStays, curStays := toSent == inSent || !toSent.Exists(), toCur == inCur || !toCur.Exists()
-			keySent, keyCur := diff.KeyOf(inSent, key), diff.KeyOf(inCur, key)
+		case of.s.Exists() && of.c.Exists():
+			sentStays, curStays := toSent == of.s || !toSent.Exists(), toCur == of.c || !toCur.Exists()
+			keySent, keyCur := diff.KeyOf(of.s, key), diff.KeyOf(of.c, key)
 			renamed := !toSent.Exists() && !toCur.Exists() && !keySent.Equal(keyCur)
 			other := named && !(keySent.Equal(own) && keyCur.Equal(own))
 			if !sentStays || !curStays || renamed || other {
 				return true
 			}
 		case !toSent.Exists() && !toCur.Exists(): // both removed it
-		case !toSent.Equal(b) || !toCur.Equal(b): // not both moved it as it is
+		case !toSent.Equal(of.b) || !toCur.Equal(of.b): // not both moved it as it is
 			return true
 		}
 	}

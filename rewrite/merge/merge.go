@@ -90,19 +90,21 @@ type Result struct {
 //
 // Errors: *ConflictError; those of tree.Tree.ParseObject for any of the documents, and of a room.
 func (m *Merger) Merge(base, sent, current []byte) (Result, error) {
-	return m.merge(base, sent, current, silence{})
+	return m.merge(base, sent, current, nil)
 }
 
-func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
+func (m *Merger) merge(base, sent, current []byte, a *account) (Result, error) {
 	absent := base == nil
 	if absent {
 		base = m.untouched(sent)
 	}
-	r, err := m.begin(base, sent, current, o)
-	if err == nil && !absent {
-		r, err = m.relocate(r)
-	}
+	r, err := m.begin(base, sent, current)
 	defer r.end()
+	r.account = a
+	settled := false
+	if err == nil && !absent {
+		settled, err = r.settleTransfers(m.limits)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -110,10 +112,10 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 	if r.conflicts.paths != nil {
 		return Result{}, &ConflictError{Paths: r.conflicts.paths, More: r.conflicts.more}
 	}
-	o.merged(r, r.cur.Root())
+	a.merged(r, r.cur.Root())
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
-	if len(r.splices) == 0 && len(r.src) == len(current) && &r.src[0] == &current[0] {
+	if len(r.splices) == 0 && !settled {
 		return res, nil
 	}
 	if r.size() > m.limits.WithDefaults().Bytes {
@@ -133,7 +135,7 @@ func (m *Merger) merge(base, sent, current []byte, o observer) (Result, error) {
 // value merges a value that both the client and current have; b may be missing. It splices inside c.
 func (r *run) value(b, s, c tree.Value, sc scope) {
 	if b.SameBytes(s) {
-		r.observer.untouched(r, b, c)
+		r.account.untouched(r, b, c)
 		return
 	}
 	k := s.Kind()
@@ -161,7 +163,7 @@ func (r *run) scalar(b, s, c tree.Value, sc scope) {
 	}
 	if st := r.strategy(sc); st.calculates() && !b.Equal(s) && !b.Equal(c) {
 		if text, ok := r.calculate(b, s, c, sc); ok {
-			r.observer.decided(r, ruling{verdict: Calculated, both: true}, sides{b, s, c}, sc)
+			r.account.decided(r, ruling{verdict: Calculated, both: true}, sides{b, s, c}, sc)
 			r.replace(c, text)
 			return
 		}
@@ -219,7 +221,7 @@ func (r *run) object(b, s, c tree.Value, sc scope) {
 		default:
 			out.keep(m)
 			r.trail = append(r.trail, tree.Place{Member: m})
-			r.observer.untouched(r, bm, m)
+			r.account.untouched(r, bm, m)
 			r.trail = r.trail[:len(r.trail)-1]
 		}
 	}
@@ -272,11 +274,11 @@ func (r *run) goes(b, m tree.Value, sc scope) bool {
 	if gone, known := r.gone[m]; known {
 		return gone
 	}
-	observer, overwritten, conflicts := r.observer, r.overwritten, r.conflicts
-	r.observer = silence{}
+	account, overwritten, conflicts := r.account, r.overwritten, r.conflicts
+	r.account = nil
 	p, combined := r.combine(b, tree.Value{}, m, &sc)
 	gone := combined && p.empty() || !combined && r.takes(b, tree.Value{}, m, sc)
-	r.observer, r.overwritten, r.conflicts = observer, overwritten, conflicts
+	r.account, r.overwritten, r.conflicts = account, overwritten, conflicts
 	if r.gone == nil {
 		r.gone = map[tree.Value]bool{}
 	}

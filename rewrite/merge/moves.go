@@ -120,7 +120,7 @@ func (r *run) insertMoved(p *plan, k int, out *container, sc scope) {
 		outside := r.splices
 		r.splices = nil
 		r.element(p.base[at], p.sent[at], p.cur[at], at, sc)
-		r.observer.merged(r, p.cur[at])
+		r.account.merged(r, p.cur[at])
 		text := r.result(p.cur[at])
 		r.splices = outside
 		out.insert(text)

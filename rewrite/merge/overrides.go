@@ -7,7 +7,7 @@ import "optimist/rewrite/tree"
 //
 // A nil base is the absent document. Errors are those of Merge for a document.
 func (m *Merger) Overrides(base, part []byte) (bool, error) {
-	r, err := m.begin(base, part, base, silence{})
+	r, err := m.begin(base, part, base)
 	defer r.end()
 	return err == nil && r.overrides(r.base.Root(), r.sent.Root(), r.root()), err
 }

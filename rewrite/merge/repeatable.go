@@ -14,7 +14,7 @@ import (
 //
 // Errors are those of Merge for a document.
 func (m *Merger) Repeatable(base, sent, current []byte) (bool, error) {
-	r, err := m.begin(base, sent, current, silence{})
+	r, err := m.begin(base, sent, current)
 	defer r.end()
 	return err == nil && r.repeatable(r.base.Root(), r.sent.Root(), r.cur.Root(), r.root()), err
 }

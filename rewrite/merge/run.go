@@ -13,11 +13,10 @@ type run struct {
 	scopes
 	splicer
 	base, sent, cur        tree.Tree
-	observer               observer
+	account                *account            // of Explain; nil: nobody asked
 	steps                  []steps             // of the Merger
 	setter                 Setter              // of the Merger
 	parts                  bool                // of the Merger
-	remembers              bool                // what it meets, in steps
 	seen                   sight               // whether the client seems to have seen what others have put in
 	echo                   bool                // see Result
 	gone                   map[tree.Value]bool // see goes
@@ -26,19 +25,24 @@ type run struct {
 
 var runs = sync.Pool{New: func() any { return new(run) }}
 
-// begin reads the three documents. The run must be ended, also after an error.
-func (m *Merger) begin(base, sent, current []byte, o observer) (*run, error) {
+// begin begins the merge of three documents. The run must be ended, also after an error.
+func (m *Merger) begin(base, sent, current []byte) (*run, error) {
 	r, _ := runs.Get().(*run)
-	r.rules, r.steps, r.setter, r.parts, r.src, r.observer = m.rules, m.steps, m.setter, m.parts, current, o
-	_, r.remembers = o.(silence) // who only wants to know leaves no trace
-	r.Begin(m.limits)
-	if err := r.base.ParseObject(base, m.limits); err != nil {
-		return r, err
+	r.rules, r.steps, r.setter, r.parts = m.rules, m.steps, m.setter, m.parts
+	return r, r.read(base, sent, current, m.limits)
+}
+
+// read reads the three documents.
+func (r *run) read(base, sent, current []byte, l tree.Limits) error {
+	r.src = current
+	r.Begin(l)
+	if err := r.base.ParseObject(base, l); err != nil {
+		return err
 	}
-	if err := r.sent.ParseObject(sent, m.limits); err != nil {
-		return r, err
+	if err := r.sent.ParseObject(sent, l); err != nil {
+		return err
 	}
-	return r, r.cur.ParseObject(current, m.limits)
+	return r.cur.ParseObject(current, l)
 }
 
 // end gives the run's memory back. It keeps no reference to the documents, and no memory that a single huge one needed.
@@ -54,7 +58,7 @@ func (r *run) end() {
 	}
 	r.scopes = scopes{trail: r.trail[:0], states: r.states[:0]}
 	r.splicer = splicer{splices: r.splices[:0]}
-	r.observer, r.steps, r.setter, r.seen, r.echo, r.gone = nil, nil, nil, unjudged, false, nil
+	r.account, r.steps, r.setter, r.seen, r.echo, r.gone = nil, nil, nil, unjudged, false, nil
 	r.overwritten, r.conflicts = pathList{}, pathList{}
 	runs.Put(r)
 }
@@ -99,7 +103,7 @@ func (r *run) byStrategy(sc scope) Verdict {
 // takes decides about one value as a whole, notes that, and reports whether it is to be as the client has it.
 func (r *run) takes(b, s, c tree.Value, sc scope) bool {
 	by := r.decide(b, s, c, sc)
-	r.observer.decided(r, by, sides{b, s, c}, sc)
+	r.account.decided(r, by, sides{b, s, c}, sc)
 	return r.note(by.verdict)
 }
 
@@ -118,24 +122,3 @@ func (r *run) note(v Verdict) bool {
 
 // sides are a value in the three documents; each may be missing.
 type sides struct{ b, s, c tree.Value }
-
-// An observer follows a merge. The value that a call is about is at the run's trail.
-type observer interface {
-	// untouched is called for a value that the client left alone.
-	untouched(r *run, b, c tree.Value)
-	// decided is called for a value that is settled as a whole, by sc's strategy if both sides changed it.
-	decided(r *run, by ruling, of sides, sc scope)
-	// edited is called for an array before its edits are carried out one by one.
-	edited(r *run, of sides)
-	// merged is called for an element of current that goes elsewhere, once what becomes of it is spliced; and at the end for all of current,
-	// unless there are conflicts.
-	merged(r *run, c tree.Value)
-}
-
-// silence is the observer of a merge that nobody asked about.
-type silence struct{}
-
-func (silence) untouched(*run, tree.Value, tree.Value) {}
-func (silence) decided(*run, ruling, sides, scope)     {}
-func (silence) edited(*run, sides)                     {}
-func (silence) merged(*run, tree.Value)                {}

@@ -56,7 +56,7 @@ func (r *run) combine(b, s, c tree.Value, sc *scope) (p plan, ok bool) {
 		if c.Kind() != tree.Array {
 			p.made = p.list()
 		}
-		r.observer.decided(r, ruling{Combined, true, p.made}, sides{b, s, c}, *sc)
+		r.account.decided(r, ruling{Combined, true, p.made}, sides{b, s, c}, *sc)
 	}
 	return p, ok
 }

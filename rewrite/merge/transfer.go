@@ -258,64 +258,60 @@ func (in *inventory) movedFrom(b, l listed) bool {
 	return 2*names > n && same >= min(n, 2) // one of them is the id
 }
 
-// rewriting is what the three documents have in the place of objects: nil is nothing.
-type rewriting struct{ base, sent, cur map[tree.Value][]byte }
-
 // settle decides where each of the objects is, and merges the two sides' changes in it. It rewrites the three documents so that the object
 // is new there in one of them, and nowhere else. Then the lists merge as if one side had put it in.
 //
 // If one side moved it, it goes where that side has it. If both moved it to the same list, it stays where current has it; if to two lists,
 // the strategy decides. If one side removed it, the strategy decides, too: the other side may mean its list, and not the one it was in.
 func (r *run) settle(list []transfer) (base, sent, cur []byte) {
-	to := rewriting{map[tree.Value][]byte{}, map[tree.Value][]byte{}, map[tree.Value][]byte{}}
-	inBase, inSent, inCur := map[tree.Value]transfer{}, map[tree.Value]transfer{}, map[tree.Value]transfer{}
+	// in has the objects of the base, and of current or, if they aren't there, of sent. to is what stands in the place of objects: nil is
+	// nothing.
+	in, to := map[tree.Value]transfer{}, map[tree.Value][]byte{}
 	for _, t := range list {
-		inBase[t.b], to.base[t.b] = t, nil
+		in[t.b], to[t.b] = t, nil
 		if t.c.Exists() {
-			inCur[t.c] = t
+			in[t.c] = t
 		} else {
-			inSent[t.s] = t
+			in[t.s] = t
 		}
 	}
-	r.visit(r.base.Root(), r.root(), inBase, func(t transfer, sc scope) {
+	r.visit(r.base.Root(), r.root(), in, func(t transfer, sc scope) {
 		if r.fails(sc) {
 			r.ruled(t, sc)
 		}
 	})
-	r.visit(r.cur.Root(), r.root(), inCur, func(t transfer, sc scope) {
+	r.visit(r.cur.Root(), r.root(), in, func(t transfer, sc scope) {
 		if t.s.Exists() {
-			r.settleBoth(t, sc, &to)
+			r.settleBoth(t, sc, to)
 		} else if r.ruled(t, sc) {
-			to.cur[t.c] = nil
+			to[t.c] = nil
 			r.replace(t.c, nil)
 		}
-		r.observer.merged(r, t.c)
+		r.account.merged(r, t.c)
 		r.splices = nil
 	})
-	r.visit(r.sent.Root(), r.root(), inSent, func(t transfer, sc scope) {
+	r.visit(r.sent.Root(), r.root(), in, func(t transfer, sc scope) {
 		if !r.ruled(t, sc) {
-			to.sent[t.s] = nil
+			to[t.s] = nil
 		}
 	})
-	return rewrite(r.base.Root(), to.base), rewrite(r.sent.Root(), to.sent), rewrite(r.cur.Root(), to.cur)
+	return rewrite(r.base.Root(), to), rewrite(r.sent.Root(), to), rewrite(r.cur.Root(), to)
 }
 
 // settleBoth is settle for an object that both sides have.
-func (r *run) settleBoth(t transfer, sc scope, to *rewriting) {
+func (r *run) settleBoth(t transfer, sc scope, to map[tree.Value][]byte) {
 	follow := t.bySent && (!t.byCur || !t.together && r.ruled(t, sc))
 	r.value(t.b, t.s, t.c, sc)
-	text := r.result(t.c)
+	to[t.s], to[t.c] = nil, r.result(t.c)
 	if follow {
-		to.sent[t.s], to.cur[t.c] = text, nil
-	} else {
-		to.sent[t.s], to.cur[t.c] = nil, text
+		to[t.s], to[t.c] = to[t.c], nil
 	}
 }
 
 // ruled has the strategy decide where a transfer is, and reports whether it is where the client has it.
 func (r *run) ruled(t transfer, sc scope) bool {
 	by := ruling{verdict: r.byStrategy(sc), both: true}
-	r.observer.decided(r, by, sides{t.b, t.s, t.c}, sc)
+	r.account.decided(r, by, sides{t.b, t.s, t.c}, sc)
 	return r.note(by.verdict)
 }
 
@@ -361,24 +357,22 @@ func (s *splicer) rewrite(v tree.Value, texts map[tree.Value][]byte) {
 	}
 }
 
-// relocate begins the merge anew with documents in which transfers are settled. It returns r if there are none.
-func (m *Merger) relocate(r *run) (*run, error) {
+// settleTransfers has the merge go on with documents in which transfers are settled. It reports whether there are any.
+func (r *run) settleTransfers(l tree.Limits) (found bool, err error) {
 	list := r.transfers()
 	if len(list) == 0 {
-		return r, nil
+		return false, nil
 	}
-	if room := m.limits.Room; room != nil {
-		if err := room.Take(int64(len(r.base.Bytes()) + len(r.sent.Bytes()) + len(r.cur.Bytes()))); err != nil {
-			return r, err
+	if l.Room != nil {
+		if err := l.Room.Take(int64(len(r.base.Bytes()) + len(r.sent.Bytes()) + len(r.cur.Bytes()))); err != nil {
+			return true, err
 		}
 	}
 	if r.steps != nil {
 		r.sight() // while the three documents are as they were
 	}
 	base, sent, cur := r.settle(list)
-	overwritten, conflicts, echo, seen, o := r.overwritten, r.conflicts, r.echo, r.seen, r.observer
-	r.end()
-	r, err := m.begin(base, sent, cur, o)
-	r.overwritten, r.conflicts, r.echo, r.seen = overwritten, conflicts, echo, seen
-	return r, err
+	r.Release()
+	r.gone = nil
+	return true, r.read(base, sent, cur, l)
 }
