@@ -3,6 +3,7 @@ package write
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"testing"
 
 	"optimist/internal/api"
@@ -22,15 +23,20 @@ import (
 const (
 	benchRead    = `{"name":"a small document","stock":10,"tags":["a","b"]}`
 	benchSent    = `{"name":"a small document","stock":11,"tags":["a","b"]}`
-	benchWritten = `{"_index":"shop","_id":"1","_version":7,"result":"updated","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":6,"_primary_term":1}`
+	benchWritten = `{"_index":"shop","_id":"1","_version":7,"result":"updated","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":1000000000,"_primary_term":1}`
 	benchIndex   = `{"shop":{"aliases":{},"settings":{"index":{"uuid":"u"}}}}`
 )
 
+var benchSeqNo = []byte(`"_seq_no":`)
+
 // calm is an upstream without conflicts, which costs next to nothing itself.
-type calm struct{ index, written, read, missing upstream.Response }
+type calm struct {
+	index, written, read, missing upstream.Response
+	seqNo                         int64 // of the last write
+}
 
 func newCalm() *calm {
-	c := &calm{}
+	c := &calm{seqNo: 1e9}
 	c.index.Status, c.index.Payload = 200, []byte(benchIndex)
 	c.written.Status, c.written.Payload = 200, []byte(benchWritten)
 	c.read.Status, c.read.Payload = 200, []byte(`{"_index":"shop","_id":"1","_version":6,"_seq_no":5,"_primary_term":1,"found":true,"_source":`+benchRead+`}`)
@@ -38,7 +44,7 @@ func newCalm() *calm {
 	c.written.Fields = []wire.Field{
 		{Name: []byte("X-elastic-product"), Value: []byte("Elasticsearch")},
 		{Name: []byte("content-type"), Value: []byte("application/json")},
-		{Name: []byte("content-length"), Value: []byte("139")},
+		{Name: []byte("content-length"), Value: []byte("148")},
 	}
 	return c
 }
@@ -46,6 +52,9 @@ func newCalm() *calm {
 func (c *calm) Do(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
 	switch {
 	case r.Method == "PUT":
+		c.seqNo++
+		at := bytes.Index(c.written.Payload, benchSeqNo) + len(benchSeqNo)
+		strconv.AppendInt(c.written.Payload[:at], c.seqNo, 10) // in place: all of these numbers have as many digits
 		return &c.written, nil
 	case r.Method == "POST":
 		return &c.missing, nil
