@@ -1,13 +1,13 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
 
 	"optimist/internal/ack"
 	"optimist/internal/api"
+	"optimist/internal/doc"
 	"optimist/internal/journal"
 	"optimist/internal/mark"
 	"optimist/internal/outcome"
@@ -33,7 +33,8 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	}
 	c.unmark()
 	create, coded := c.OnlyNew && c.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
-	res, got, err := s.sendDirect(ctx, c, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
+	guard, _ := api.ReadGuard(c.Op.Query) // the client's own
+	res, got, err := s.sendDirect(ctx, c, guard, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
@@ -48,8 +49,11 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 	return nil
 }
 
-// sendDirect sends a request of the change that goes without a lane. If the answer is a success, sendDirect also reads it.
-func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request) (res *upstream.Response, got ack.Ack, err error) {
+// sendDirect sends a request of the change that goes without a lane, under a guard, if it has one. If the answer is a success, sendDirect
+// also reads it.
+func (s *Service) sendDirect(
+	ctx context.Context, c *change, guard doc.Numbers, r *upstream.Request,
+) (res *upstream.Response, got ack.Ack, err error) {
 	res, err = s.direct.send(ctx, c, r)
 	if err == nil || errors.Is(err, ErrUnknownOutcome) {
 		c.attempts++
@@ -58,8 +62,6 @@ func (s *Service) sendDirect(ctx context.Context, c *change, r *upstream.Request
 	case err != nil:
 		return nil, got, err
 	case res.Status < 300:
-		_, query, _ := bytes.Cut(r.Target, []byte("?"))
-		guard, _ := api.ReadGuard(query)
 		got, err = s.ackedUnder(ctx, c, guard, res, nil)
 	case res.Status == http.StatusConflict:
 		if why := ack.Why(res.Fields, res.Payload); !s.concerns(ctx, c, &why) {

@@ -115,7 +115,8 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 			return doc.ErrConflict // updateOnce has set the answer
 		}
 		met := catalog.Conflict{Sent: time.Now()}
-		res, err := s.updateOnce(ctx, c, outcome.Retried, c.out.Retried(c.req.Body, retries))
+		c.Outcome.Kind = outcome.Retried
+		res, err := s.updateOnce(ctx, c, doc.Numbers{}, c.out.Retried(c.req.Body, retries))
 		if err != nil || c.answer.Status != http.StatusConflict {
 			return err
 		}
@@ -134,12 +135,11 @@ func (s *Service) updateRetried(ctx context.Context, c *change) error {
 	return err
 }
 
-// updateOnce sends an _update once. The engine's answer, whatever it is, becomes the change's answer.
-func (s *Service) updateOnce(ctx context.Context, c *change, kind outcome.Kind, r *upstream.Request) (*upstream.Response, error) {
-	c.Outcome.Kind = kind
+// updateOnce sends an _update once, under a guard, if it has one. The engine's answer, whatever it is, becomes the change's answer.
+func (s *Service) updateOnce(ctx context.Context, c *change, guard doc.Numbers, r *upstream.Request) (*upstream.Response, error) {
 	c.answer.Release()
 	c.answer = nil
-	res, got, err := s.sendDirect(ctx, c, r)
+	res, got, err := s.sendDirect(ctx, c, guard, r)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,8 @@ func (s *Service) updateGuarded(ctx context.Context, c *change, n doc.Numbers) e
 			upserts, c.out.Query = true, uri.Without(nil, c.out.Query, "doc_as_upsert")
 		}
 	}
-	_, err := s.updateOnce(ctx, c, outcome.Guarded, c.out.Guarded(c.req.Body, n, false))
+	c.Outcome.Kind = outcome.Guarded
+	_, err := s.updateOnce(ctx, c, n, c.out.Guarded(c.req.Body, n, false))
 	if err != nil || !upserts || c.answer.Status != http.StatusNotFound {
 		return err
 	}
