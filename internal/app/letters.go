@@ -203,7 +203,7 @@ func (a *App) noLetter(l *deadletter.Letter, err error) {
 
 // targetOf is the request's target without secrets.
 func targetOf(u *undeliverable.Letter) string {
-	query := uri.Select(nil, u.Op.Query, func(name []byte) bool { return !wire.IsSecretParameter(name) })
+	query := uri.Select(u.Op.Query, func(name []byte) bool { return !wire.IsSecretParameter(name) })
 	if len(query) == 0 {
 		return string(u.Op.Path)
 	}

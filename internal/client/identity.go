@@ -41,7 +41,7 @@ func (id *Identity) Params(query []byte) []byte {
 	if names == nil {
 		names = defaultParameters
 	}
-	return uri.Select(nil, query, names.Has)
+	return uri.Select(query, names.Has)
 }
 
 // role is what a field is for telling clients apart.

@@ -12,7 +12,7 @@ import (
 // Whoever makes or undoes the request's write later sends them with credentials of their own. A client without credentials is told
 // apart by where it comes from, so its address is one of them, without the port. The fields are in order of their names.
 func (id *Identity) Tenant(fields []wire.Field, query []byte) (kept []wire.Field, params []byte) {
-	params = uri.Select(nil, id.Params(query), func(name []byte) bool { return !wire.IsSecretParameter(name) })
+	params = uri.Select(id.Params(query), func(name []byte) bool { return !wire.IsSecretParameter(name) })
 	anonymous := !id.moves() && !slices.ContainsFunc(fields, func(f wire.Field) bool { return wire.IsCredential(f.Name) }) &&
 		len(params) == len(id.Params(query))
 	for _, f := range fields {

@@ -90,7 +90,7 @@ func (caller *Caller) target(path string) []byte {
 
 // withoutSecrets are parameters without those that are credentials.
 func withoutSecrets(params []byte) []byte {
-	return uri.Select(nil, params, func(name []byte) bool { return !wire.IsSecretParameter(name) })
+	return uri.Select(params, func(name []byte) bool { return !wire.IsSecretParameter(name) })
 }
 
 // patience bounds one call, whatever else bounds its context. The engine itself gives up after a minute.

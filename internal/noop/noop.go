@@ -87,7 +87,7 @@ func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict *
 // an update that changes nothing, under the guard of the revision n, or its refusal of the request (400). It is nil if the client wants
 // the plain form, which the caller makes, or if the engine gives no such answer now: the plain form is then better than none.
 func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.Answer {
-	form := uri.Select(nil, w.Out.Query, func(name []byte) bool {
+	form := uri.Select(w.Out.Query, func(name []byte) bool {
 		_, ofClient := uri.Param(w.Caller.Params, string(name))
 		return !ofClient && !slices.Contains(understood, string(name))
 	})

@@ -1,21 +1,20 @@
 package uri
 
-// Select appends the parameters of the query to dst whose names want takes, their bytes kept. The names are decoded as far as that is
-// possible, and want must not keep them.
-func Select(dst, query []byte, want func(name []byte) bool) []byte {
-	start := len(dst)
+// Select returns the parameters of the query whose names want takes, their bytes kept. The names are decoded as far as that is possible,
+// and want must not keep them.
+func Select(query []byte, want func(name []byte) bool) (selected []byte) {
 	for len(query) > 0 {
 		var p pair
 		p, query = nextPair(query)
 		if len(p.raw) == 0 || !want(p.name()) {
 			continue
 		}
-		if len(dst) > start {
-			dst = append(dst, '&')
+		if len(selected) > 0 {
+			selected = append(selected, '&')
 		}
-		dst = append(dst, p.raw...)
+		selected = append(selected, p.raw...)
 	}
-	return dst
+	return selected
 }
 
 // name is the parameter's name, decoded; as it stands where that can't be.
