@@ -174,7 +174,7 @@ func (b *items) needsGuard(it *item) (bool, error) {
 		return true, nil
 	case it.Elsewhere:
 		return false, nil
-	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index, rule.Observe) != nil):
+	case it.Kind != api.Delete && (ru.Transform != nil || b.stamps && b.i.watcher.Stamper(&b.r.Request, it.Index) != nil):
 		return true, nil
 	case it.Kind == api.IndexAuto:
 		return false, nil

@@ -32,7 +32,7 @@ func (i *Interceptor) takeStamp(ctx context.Context, r *request, w *write.Reques
 	}
 	f := stampField{name: ru.Stamp, strict: ru.Stamp != "" && i.Rules.Effective(ru) == rule.Guard}
 	if ru.Stamp == "" {
-		st := i.watcher.Stamper(&r.Request, index, rule.Observe)
+		st := i.watcher.Stamper(&r.Request, index)
 		if st == nil {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (i *Interceptor) withoutOurs(r *request) (s substitute, err error) {
 	case !o.stamps || !op.Kind.Write() && op.Kind != api.IndexAuto:
 		return s, nil
 	default:
-		st := i.watcher.Stamper(&r.Request, r.Index(), rule.Observe)
+		st := i.watcher.Stamper(&r.Request, r.Index())
 		if st == nil {
 			return s, nil
 		}
@@ -130,7 +130,7 @@ func (i *Interceptor) bulkWithout(o ours, r *request, body []byte) []byte {
 		}
 		st, known := stampers[a.Index]
 		if !known {
-			st = i.watcher.Stamper(&r.Request, a.Index, rule.Observe)
+			st = i.watcher.Stamper(&r.Request, a.Index)
 			stampers[a.Index] = st
 		}
 		document := a.Source.Of(body)

@@ -39,10 +39,10 @@ func (rd *Reading) remembers(ru *rule.Rule) bool {
 	return rd.w.Rules.Effective(ru) != rule.Off && ru.Session && rd.client.Known
 }
 
-// Stamper is the rule whose stamps the documents have that a write may bring back to an index, if its mode is least or more; nil is none.
+// Stamper is the rule whose stamps the documents have that a write may bring back to an index, unless its mode is off; nil is none.
 // Where only what is behind the name decides, the engine is asked, once a minute for an index, and once a second for an alias.
-func (w *Watcher) Stamper(r *client.Request, index string, least rule.Mode) *rule.Rule {
-	return w.stamperBy(r, index, least, func(name string) (catalog.Index, bool) {
+func (w *Watcher) Stamper(r *client.Request, index string) *rule.Rule {
+	return w.stamperBy(r, index, rule.Observe, func(name string) (catalog.Index, bool) {
 		ix, err := w.Catalog.Resolve(r.Context(), r.Asker(), name, 0)
 		return ix, err == nil
 	})
