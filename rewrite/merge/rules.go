@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"slices"
 	"strconv"
 
 	"optimist/internal/jsontext"
@@ -152,6 +151,11 @@ func (sc *scope) unfit() {
 // enter goes one step down. leave must be called with the scope that it was called with.
 func (s *scopes) enter(sc scope, p tree.Place) scope {
 	s.trail = append(s.trail, p)
+	return s.below(sc, func(n *ruleNode) int32 { return n.at(p) })
+}
+
+// below is the scope one step below sc. literal returns a node's child for that step, if a rule names the step.
+func (s *scopes) below(sc scope, literal func(n *ruleNode) int32) scope {
 	sub := scope{inherit: sc.inherit, from: sc.from}
 	if st := s.strategy(sc); sc.rule != 0 && st.anyValue() {
 		sub.inherit, sub.from = st, sc.rule
@@ -162,7 +166,7 @@ func (s *scopes) enter(sc scope, p tree.Place) scope {
 	sub.lo = int32(len(s.states))
 	for _, at := range s.states[sc.lo:sc.hi] {
 		n := &s.rules[at]
-		for _, to := range [...]int32{n.at(p), n.star} {
+		for _, to := range [...]int32{literal(n), n.star} {
 			if to != 0 {
 				s.states = append(s.states, to)
 			}
@@ -192,29 +196,11 @@ func (m *Merger) Ruled(path string) (rule string, st Strategy) {
 	if err != nil {
 		return "", m.rules[0].strategy
 	}
-	states := []int32{0}
-	var decides, inherited int32
+	s := scopes{rules: m.rules}
+	sc := s.root()
 	for _, token := range tokens {
-		if m.rules[decides].strategy.anyValue() && decides != 0 {
-			inherited = decides
-		}
-		var next []int32
-		for _, at := range states {
-			n := &m.rules[at]
-			for _, to := range [...]int32{n.child(token), n.star} {
-				if to != 0 && !slices.Contains(next, to) {
-					next = append(next, to)
-				}
-			}
-		}
-		states = next
-		decides = 0
-		if i := slices.IndexFunc(states, func(at int32) bool { return m.rules[at].ends }); i >= 0 {
-			decides = states[i]
-		}
+		sc = s.below(sc, func(n *ruleNode) int32 { return n.child(token) })
 	}
-	if decides == 0 {
-		decides = inherited
-	}
-	return m.rules[decides].path, m.rules[decides].strategy
+	n := s.decisive(sc)
+	return n.path, n.strategy
 }
