@@ -41,9 +41,7 @@ func (sh *shard) outdate(e *viewcache.Entry) {
 	sh.DropView(e)
 	if e.Key.Session.IsNamed() {
 		e.NewestRead = sh.Order
-		for i := len(e.Reads) - 1; i >= 0; i-- {
-			sh.RemoveRead(e, i)
-		}
+		sh.RemoveReads(e, func(*viewcache.Read) bool { return true })
 	}
 }
 
@@ -114,10 +112,8 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 	}
 	defer sh.emptied(e, e.Empty())
 	sh.DropView(e)
-	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
-		if e.Reads[i].Numbers.SeqNo <= n.SeqNo {
-			sh.RemoveRead(e, i)
-		}
+	if e.Key.Session.IsNamed() {
+		sh.RemoveReads(e, func(r *viewcache.Read) bool { return r.Numbers.SeqNo <= n.SeqNo })
 	}
 	e.Repeats.Forget()
 }
@@ -125,16 +121,16 @@ func (s *Store) WriteUndone(sess Session, ref doc.Ref, n doc.Numbers) {
 // superseded drops the reads that a named session made before it wrote the document by a forwarded request. It returns the revision that
 // the session had seen last: one of these reads, or v.
 func (sh *shard) superseded(e *viewcache.Entry, left doc.Numbers, v viewcache.View) viewcache.View {
-	for i := len(e.Reads) - 1; i >= 0 && e.Key.Session.IsNamed(); i-- {
-		r := &e.Reads[i]
-		if r.Numbers.SeqNo >= left.SeqNo && r.Numbers.Known() {
-			continue // it is a read of that write, or of a later one
-		}
-		if !v.Set || r.Order > v.Order {
+	if !e.Key.Session.IsNamed() {
+		return v
+	}
+	sh.RemoveReads(e, func(r *viewcache.Read) bool {
+		isOver := !r.Numbers.Known() || r.Numbers.SeqNo < left.SeqNo // else it is a read of that write, or of a later one
+		if isOver && (!v.Set || r.Order > v.Order) {
 			v = viewcache.View{Sight: r.Sight, Set: true, Absent: !r.Numbers.Known()}
 		}
-		sh.RemoveRead(e, i)
-	}
+		return isOver
+	})
 	return v
 }
 

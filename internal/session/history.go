@@ -21,7 +21,7 @@ type candidate struct {
 func candidateOf(a choice.Action, s *viewcache.Sight, b *viewcache.Body) candidate {
 	c := candidate{action: a, order: s.Order, body: b}
 	c.Revision = doc.Revision{Numbers: s.Numbers, Version: s.Version, Source: b.Bytes()}
-	c.Digest, c.Changes = b.Kept(), b.Changes()
+	c.Digest, c.Changes = b.Known()
 	return c
 }
 

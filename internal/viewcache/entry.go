@@ -72,14 +72,6 @@ func (b *Body) Bytes() []byte {
 	return b.Data
 }
 
-// Changes returns how many clients' changes the write of the revision held, as far as is known: 0 or 1 is one.
-func (b *Body) Changes() int {
-	if b == nil {
-		return 0
-	}
-	return b.changes
-}
-
 // NoteChanges notes how many clients' changes the write of the revision held.
 func (b *Body) NoteChanges(n int) {
 	if b != nil {
@@ -87,12 +79,13 @@ func (b *Body) NoteChanges(n int) {
 	}
 }
 
-// Kept returns the digest of the bytes, if one is kept; else nil.
-func (b *Body) Kept() *rank.Digest {
+// Known returns what is known of the bytes beside them: their digest, if one is kept, and how many clients' changes the write of the
+// revision held; 0 or 1 is one.
+func (b *Body) Known() (kept *rank.Digest, changes int) {
 	if b == nil {
-		return nil
+		return nil, 0
 	}
-	return b.digest
+	return b.digest, b.changes
 }
 
 // Find returns the body of a revision; nil: it isn't known. d may be nil.

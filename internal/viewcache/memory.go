@@ -114,11 +114,7 @@ func (m *Memory) use(e *Entry, gone indexstate.Epoch, now int64) *Entry {
 	e.Touched = now
 	e.touch()
 	known := e.hasSeen()
-	for i := len(e.Reads) - 1; i >= 0; i-- {
-		if now-e.Reads[i].At >= m.o.MaxAge {
-			m.RemoveRead(e, i)
-		}
-	}
+	m.RemoveReads(e, func(r *Read) bool { return now-r.At >= m.o.MaxAge })
 	if e.View.Set && now-e.View.At >= m.o.MaxAge {
 		m.clearView(e)
 	}
@@ -284,6 +280,15 @@ func (m *Memory) RemoveRead(e *Entry, i int) {
 	if c := cap(e.Reads); c > 8 && len(e.Reads) <= c/4 {
 		e.Reads = append(make([]Read, 0, c/2), e.Reads...)
 		m.charge(e)
+	}
+}
+
+// RemoveReads removes the reads that are over.
+func (m *Memory) RemoveReads(e *Entry, isOver func(*Read) bool) {
+	for i := len(e.Reads) - 1; i >= 0; i-- {
+		if isOver(&e.Reads[i]) {
+			m.RemoveRead(e, i)
+		}
 	}
 }
 

@@ -16,10 +16,8 @@ func (m *Memory) Read(e *Entry, rev *doc.Revision, b *Body, now int64, busy bool
 	e.Lost = NoReason
 	e.outlives(rev.Numbers)
 	named := e.Key.Session.IsNamed()
-	for i := len(e.Reads) - 1; named && i >= 0; i-- {
-		if e.Reads[i].Numbers != rev.Numbers {
-			m.RemoveRead(e, i)
-		}
+	if named {
+		m.RemoveReads(e, func(r *Read) bool { return r.Numbers != rev.Numbers })
 	}
 	i := Find(e.Reads, rev.Numbers)
 	if i < 0 {
