@@ -104,7 +104,7 @@ func (w *weighing) begin(n int, mine *digester, part bool) {
 	}
 	clear(w.places)
 	for i := range mine.items {
-		w.places[mine.items[i].key] = int32(i) //nolint:gosec // bounded by maxValues
+		w.places[mine.items[i].key] = int32(i)
 		w.contents[i].oldest = oldest{present, present}
 	}
 	for i := range mine.members {

@@ -12,7 +12,8 @@ import (
 // differ.
 func (s *scopes) fails(sc scope) bool { return s.decisive(sc).strategy == Fail }
 
-// failAt is a conflict about the base's value at a place, if the rule there says fail. The others, which may be missing, aren't in that place.
+// failAt is a conflict about the base's value at a place, if the rule there says fail. The others, which may be missing, aren't in that
+// place.
 func (r *run) failAt(p tree.Place, of sides, sc scope) {
 	if sub := r.enter(sc, p); r.fails(sub) {
 		r.takes(of.b, of.s, of.c, sub)
