@@ -59,6 +59,7 @@ func (r *run) transfers() (list []transfer) {
 	if !r.mayTransfer() {
 		return nil
 	}
+	var objects [3][]tree.Value // of the list, in each document
 	base, sent, cur := r.takeInventory(&r.base), r.takeInventory(&r.sent), r.takeInventory(&r.cur)
 	for _, id := range base.order {
 		b, s, c := base.objects[id], sent.objects[id], cur.objects[id]
@@ -68,14 +69,15 @@ func (r *run) transfers() (list []transfer) {
 		t := transfer{b: b.object, s: s.object, c: c.object, bySent: sent.movedFrom(b, s), byCur: cur.movedFrom(b, c), together: s.list == c.list}
 		if (t.bySent || sent.leaves(b, s)) && (t.byCur || cur.leaves(b, c)) && t.touchedByBoth() {
 			list = append(list, t)
+			for i, v := range [...]tree.Value{t.b, t.s, t.c} {
+				if v.Exists() {
+					objects[i] = append(objects[i], v)
+				}
+			}
 		}
 	}
-	for _, side := range [...]func(transfer) tree.Value{
-		func(t transfer) tree.Value { return t.b }, func(t transfer) tree.Value { return t.s }, func(t transfer) tree.Value { return t.c },
-	} {
-		if nested(list, side) {
-			return nil
-		}
+	if slices.ContainsFunc(objects[:], nested) {
+		return nil
 	}
 	return list
 }
@@ -150,13 +152,7 @@ func (t *transfer) touchedByBoth() bool {
 }
 
 // nested reports whether one object of a document is in another.
-func nested(list []transfer, of func(transfer) tree.Value) bool {
-	var all []tree.Value
-	for _, t := range list {
-		if v := of(t); v.Exists() {
-			all = append(all, v)
-		}
-	}
+func nested(all []tree.Value) bool {
 	slices.SortFunc(all, func(a, b tree.Value) int {
 		x, _ := a.Span()
 		y, _ := b.Span()
