@@ -179,17 +179,16 @@ func appendDifferences(all []difference, last []item, r *run) []difference {
 
 // note notes that the content with that key differs from the last candidate's. theirs is the content in the candidate.
 func (w *weighing) note(key uint64, theirs found) {
-	i, known := w.places[key]
+	i, known := w.places.find(key)
 	if !known { // mine lacks it, and nothing was taken out of the newer candidates there
 		var c change
 		if !theirs.exists() || !w.takes(&c, theirs) {
 			return
 		}
-		i = int32(len(w.contents)) //nolint:gosec // bounded by largeRoom
-		w.places[key] = i
+		i = w.places.add(key)
 		w.contents = append(w.contents, content{})
 	}
-	w.differing.set(int(i), w.differs(int(i), theirs))
+	w.differing.set(i, w.differs(i, theirs))
 }
 
 // differs reports whether the client would have changed the i-th content, and notes how.
@@ -277,8 +276,8 @@ func (w *weighing) weightWithout(holder uint64, weight uint8) uint8 {
 
 // has reports whether mine has a member at a place.
 func (w *weighing) has(place uint64) bool {
-	i, known := w.places[place]
-	return known && int(i) < len(w.mine.members)
+	i, known := w.places.find(place)
+	return known && i < len(w.mine.members)
 }
 
 // noteNewest notes what the client would have taken out of the newest candidate.

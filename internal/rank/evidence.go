@@ -231,8 +231,8 @@ func (w *weighing) findRewritten(changes []change) {
 		w.rewritten[k].words++
 	}
 	w.rewritten = slices.DeleteFunc(w.rewritten, func(t text) bool {
-		i, known := w.places[t.place]
-		if !known || int(i) >= len(w.mine.members) || w.mine.members[i].container {
+		i, known := w.places.find(t.place)
+		if !known || i >= len(w.mine.members) || w.mine.members[i].container {
 			return true
 		}
 		words := int(w.mine.members[i].words)

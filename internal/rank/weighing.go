@@ -10,10 +10,10 @@ type weighing struct {
 	changes  []change
 
 	// How the candidates differ from mine: see compare.go.
-	places        map[uint64]int32 // the places in contents, by the keys of the content
-	contents      []content        // first the contents of mine, and then those that mine lacks
-	differing     set              // the contents in which the candidate that is being compared differs from mine
-	last          *Digest          // the candidate that was compared last; mine itself if none was
+	places        table     // the places in contents, by the keys of the content
+	contents      []content // first the contents of mine, and then those that mine lacks
+	differing     set       // the contents in which the candidate that is being compared differs from mine
+	last          *Digest   // the candidate that was compared last; mine itself if none was
 	lastCandidate int32
 	between       []difference // of the last candidate and the one that is being compared
 
@@ -47,15 +47,12 @@ type weighing struct {
 
 var weighings = sync.Pool{New: func() any { return new(weighing) }}
 
-// keptPlaces bounds the places of a map that is kept for reuse: to clear a map takes as long as it has ever been large.
-const keptPlaces = 1 << 12
-
 // release puts the weighing back for reuse.
 func (w *weighing) release() {
 	w.mine, w.last, w.sums = nil, nil, false
 	clear(w.numbers[:cap(w.numbers)])
 	w.forgetBetween()
-	if cap(w.changes)+cap(w.contents)+cap(w.between) <= maxIdle {
+	if cap(w.changes)+cap(w.contents)+cap(w.between)+cap(w.places.slots) <= maxIdle {
 		weighings.Put(w)
 	}
 }
@@ -99,15 +96,63 @@ func (w *weighing) begin(n int, mine *digester, part bool) {
 	w.verdicts = append(w.verdicts[:0], make([]verdict, n)...)
 	w.changes, w.contents = w.changes[:0], append(w.contents[:0], make([]content, len(mine.items))...)
 	w.differing = set{words: w.differing.words[:0]}
-	if w.places == nil || len(w.places) > keptPlaces {
-		w.places = map[uint64]int32{}
-	}
-	clear(w.places)
+	w.places.reset()
 	for i := range mine.items {
-		w.places[mine.items[i].key] = int32(i)
+		w.places.add(mine.items[i].key)
 		w.contents[i].oldest = oldest{present, present}
 	}
 	for i := range mine.members {
 		w.contents[i].weight = mine.members[i].weight
 	}
+}
+
+// table gives numbers to hashes, in the order in which they come. The zero table is ready for use.
+type table struct {
+	slots []cell // open addressing; a power of two of them
+	n     int
+	round uint32 // cells of other rounds are free
+}
+
+type cell struct {
+	hash  uint64
+	round uint32
+	place int32
+}
+
+func (t *table) reset() {
+	t.n = 0
+	if t.round++; t.round == 0 || t.slots == nil {
+		t.slots, t.round = make([]cell, 256), 1
+	}
+}
+
+// find returns the number of a hash, if it has one.
+func (t *table) find(hash uint64) (n int, ok bool) {
+	s := t.slot(hash)
+	return int(s.place), s.round == t.round
+}
+
+// add gives the next number to a hash that has none.
+func (t *table) add(hash uint64) int {
+	if 2*t.n >= len(t.slots) {
+		old := t.slots
+		t.slots = make([]cell, 2*len(old))
+		for _, s := range old {
+			if s.round == t.round {
+				*t.slot(s.hash) = s
+			}
+		}
+	}
+	*t.slot(hash) = cell{hash, t.round, int32(t.n)} //nolint:gosec // bounded by largeRoom
+	t.n++
+	return t.n - 1
+}
+
+func (t *table) slot(hash uint64) *cell {
+	mask := uint64(len(t.slots) - 1)    //nolint:gosec // a table has slots
+	i := hash * elementKey >> 32 & mask // entries of one name have consecutive hashes, and mustn't fill consecutive slots
+	for t.slots[i].round == t.round && t.slots[i].hash != hash {
+		i = (i + 1) & mask
+	}
+	return &t.slots[i]
 }
