@@ -230,6 +230,58 @@ func TestObserveCountsPartsThatLoseWhatOthersWrote(t *testing.T) {
 	w.observed(3, 1)
 }
 
+// Under a rule with write_id, documents have the marks of proxies that guard. A client leaves them out, or sends old ones. They counted as
+// content of the client's: updates were counted as lost that weren't, and a strategy was suggested for the field of the marks.
+func TestObserveLooksPastMarks(t *testing.T) {
+	const (
+		rules = "rules: [{name: shop, match: {index: [shop]}, write_id: _writes}]"
+		part  = "/shop/_update/1"
+		old   = `"_writes":["00000000a1-0000000000"]`
+		more  = `"_writes":["00000000a1-0000000000","00000000a2-0000000000-0-1"]`
+	)
+	for name, c := range map[string]struct {
+		session       string
+		first, second string // what is read; the client reads the second if its session has no name
+		target, sent  string
+		lost          int
+	}{
+		"an inferred session writes from its newer read, without the marks": {
+			"", `{"a":1,"b":1}`, `{"a":2,"b":1,` + old + `}`, doc1, `{"a":2,"b":2}`, 0},
+		"it writes from its older read": {
+			"", `{"a":1,"b":1}`, `{"a":2,"b":1,` + old + `}`, doc1, `{"a":1,"b":2}`, 1},
+		"a part with marks only sets a value": {
+			"s", `{"a":1,"b":1,` + old + `}`, `{"a":2,"b":1,` + more + `}`, part, `{"doc":{"b":2,` + old + `}}`, 0},
+		"a part with marks loses an entry": {
+			"s", `{"l":[1],` + old + `}`, `{"l":[1,9],` + more + `}`, part, `{"doc":{"l":[1,2],` + old + `}}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules, Identity{Headers: []string{"Optimist-Session"}, Infer: true, Address: true})
+			w.app.rules.SetMode(rule.Observe)
+			header := []string{"Content-Type", "application/json"}
+			if c.session != "" {
+				header = append(header, "Optimist-Session", c.session)
+			}
+			w.put(doc1, c.first)
+			w.ask(w.proxied, "GET", doc1, "", header...)
+			w.put(doc1, c.second)
+			if c.session == "" {
+				w.ask(w.proxied, "GET", doc1, "", header...)
+			}
+			method := map[string]string{doc1: "PUT", part: "POST"}[c.target]
+			if a := w.ask(w.proxied, method, c.target, c.sent, header...); a.Status != 200 || a.Outcome() != "" {
+				t.Errorf("observe changed an answer: %+v", a)
+			}
+			w.observed(1, c.lost)
+		})
+	}
+	w := newWorld(t, rules, Identity{})
+	w.app.rules.SetMode(rule.Observe)
+	for i := range 3 {
+		w.fight(fmt.Sprintf("/shop/_doc/%d", i), `{"n":1,"_writes":[]}`, `{"n":2,`+old+`}`, `{"n":2,`+more+`}`)
+	}
+	w.suggests("/n sum")
+}
+
 // Which of its reads a session writes from is told by what it sends, compressed or not.
 func TestObserveReadsWhatIsSentCompressed(t *testing.T) {
 	w := newWorld(t, "", Identity{Infer: true, Address: true})

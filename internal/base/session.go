@@ -5,40 +5,52 @@ import (
 	"time"
 
 	"optimist/internal/api"
+	"optimist/internal/budget"
 	"optimist/internal/intake"
 	"optimist/internal/mark"
+	"optimist/internal/patch"
+	"optimist/internal/rule"
 	"optimist/internal/session"
 	"optimist/internal/wire"
 )
 
-// sessionStore is the store of what clients have seen. It compares the write with each read: an _update by the document that its part
-// makes of the read, a write under a rule with write_id without the marks.
-func (f *Finder) sessionStore(w *Search) *session.Store {
-	c := session.Comparison{Sums: w.Rule.Sums, Keys: w.Rule.Keys}
+// Comparison says how a write under a rule is compared with each read: an _update by the document that its part makes of the read, a
+// document under a rule with write_id without the marks. sent is nil for what is no JSON.
+func Comparison(ru *rule.Rule, sent []byte, part *patch.Request, room *budget.Account) session.Comparison {
+	c := session.Comparison{Sums: ru.Sums, Keys: ru.Keys}
 	switch {
-	case w.Part != nil:
+	case part != nil:
 		c.Part, c.On = true, func(view []byte) ([]byte, error) {
-			defer w.Room.Cut(w.Room.Mark()) // it is done for one candidate after the other
-			return w.Part.Makes(view)
+			defer room.Cut(room.Mark()) // it is done for one candidate after the other
+			return part.Makes(view)
 		}
-		c.Sets = func() bool { return w.Rule.NeedsNoBase(nil, w.Part.Incoming, false) }
-	case w.Rule.WriteID != "" && w.JSON && w.Sent != nil:
-		c.Marks, c.On = w.Rule.WriteID, w.asIfRead
+		c.Sets = func() bool { return ru.NeedsNoBase(nil, part.Incoming, false) }
+	case ru.WriteID != "" && sent != nil:
+		c.Marks, c.On = ru.WriteID, func(view []byte) ([]byte, error) { return asIfRead(view, sent, ru.WriteID), nil }
 	}
-	return f.Sessions.Comparing(c)
+	return c
 }
 
 // asIfRead is what the client would have sent if it had read view: with the marks of view. So marks make no read more likely than another.
-func (w *Search) asIfRead(view []byte) ([]byte, error) {
+func asIfRead(view, sent []byte, field string) []byte {
 	if view == nil {
-		return w.Sent, nil
+		return sent
 	}
-	_, t := mark.Take(view, w.Rule.WriteID)
-	if out, ok := mark.Put(w.Sent, w.Rule.WriteID, t); ok && t != nil {
-		return out, nil
+	_, t := mark.Take(view, field)
+	if out, ok := mark.Put(sent, field, t); ok && t != nil {
+		return out
 	}
-	out, _ := mark.Take(w.Sent, w.Rule.WriteID)
-	return out, nil
+	out, _ := mark.Take(sent, field)
+	return out
+}
+
+// sessionStore is the store of what clients have seen, for this write.
+func (f *Finder) sessionStore(w *Search) *session.Store {
+	sent := w.Sent
+	if !w.JSON {
+		sent = nil
+	}
+	return f.Sessions.Comparing(Comparison(w.Rule, sent, w.Part, w.Room))
 }
 
 // takeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what

@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"optimist/internal/api"
+	"optimist/internal/base"
 	"optimist/internal/budget"
 	"optimist/internal/doc"
 	"optimist/internal/es"
 	"optimist/internal/learn"
+	"optimist/internal/mark"
 	"optimist/internal/outcome"
 	"optimist/internal/patch"
 	"optimist/internal/rule"
@@ -51,6 +53,9 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 	}
 	o := observed{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
 	if kind == api.Update {
+		if ru.WriteID != "" {
+			body = mark.Drop(body, ru.WriteID, "doc", "upsert")
+		}
 		if o.part = readPart(r.Op(), fields, body, budget.Of(r.Context())); o.part == nil {
 			return i.forward(r, &s, nil, nil)
 		}
@@ -83,9 +88,9 @@ func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account
 
 // take reserves what the session has seen as the base.
 func (o *observed) take(ctx context.Context) (err error) {
-	sess, sent, c := o.r.Client().Session, o.body, session.Comparison{Sums: o.ru.Sums, Keys: o.ru.Keys}
+	sess, sent, c := o.r.Client().Session, o.body, base.Comparison(o.ru, o.body, o.part, budget.Of(ctx))
 	if o.part != nil {
-		sent, c.On, c.Part = o.part.Incoming, o.part.Makes, true
+		sent = o.part.Incoming
 	}
 	o.base, err = o.i.Sessions.Comparing(c).Take(ctx, sess, o.ref, sent)
 	if o.part == nil {
@@ -131,6 +136,10 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 	o.end(made)
 	met := learn.Conflict{Ref: o.ref, Name: o.name, Client: &o.r.Request, Network: o.r.Place().Network, Merger: o.ru.Merger,
 		Setter: o.ru, Rule: o.ru.Name, Outcome: "lost", Base: b.View, Sent: o.body}
+	if o.ru.WriteID != "" {
+		met.Base, _ = mark.Take(met.Base, o.ru.WriteID)
+		met.Sent, _ = mark.Take(met.Sent, o.ru.WriteID)
+	}
 	if o.body != nil {
 		o.i.Learner.Observed(&met, lost, b.Numbers, rev.Numbers)
 	}
