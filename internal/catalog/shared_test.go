@@ -145,7 +145,7 @@ func TestAnIndexThatIsBlockedIsWhatItWas(t *testing.T) {
 	if err != nil || !before.Exists() {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	e.err = fmt.Errorf("%w: %w", es.ErrForbidden, &es.StatusError{Status: 403, Body: []byte(`{"error":{"type":"cluster_block_exception"}}`)})
+	e.err = &es.StatusError{Status: 403, Body: []byte(`{"error":{"type":"cluster_block_exception"}}`)}
 	now = now.Add(time.Hour)
 	if ix, err := c.Resolve(t.Context(), at(1, "anna"), "shop", 0); err != nil || ix.UUID != before.UUID || ix.Unknown != "" {
 		t.Errorf("known before: %+v, %v", ix, err)

@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	// ErrForbidden reports that the caller may not do this: 401 or 403.
+	// ErrForbidden reports that the caller may not do this: 401, or a 403 that isn't the block of an index.
 	ErrForbidden = errors.New("the engine refused the credentials")
 
 	// ErrNoIndex reports that there is no such index: the engine says so. A 404 alone may be a gateway's. Nothing is known of the index.
@@ -218,7 +218,7 @@ func IsStranger(err error) bool {
 func (a *Answer) failure() error {
 	err := &StatusError{a.Status, a.Body, a.Challenge}
 	switch {
-	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden:
+	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden && !takesNoWrites(a.Body):
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	case a.IsNoIndex():
 		return fmt.Errorf("%w: %w", ErrNoIndex, err)

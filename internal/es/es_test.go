@@ -72,6 +72,15 @@ func TestFetchTellsWhyThereIsNoRevision(t *testing.T) {
 	}
 }
 
+// An operator blocks an index. That is a 403, too, and says nothing of who asks.
+func TestABlockedIndexRefusesNobodysCredentials(t *testing.T) {
+	cl, _ := newClient(enginetest.Canned{"GET /shop/_doc/1": {Status: 403, Body: `{"error":{"type":"cluster_block_exception"},"status":403}`}})
+	_, err := cl.Fetch(t.Context(), Caller{}, Document{Ref: doc.Ref{Index: "shop", ID: "1"}})
+	if errors.Is(err, ErrForbidden) || !IsAnswer(err) || !IsBlocked(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestAPageIsNoMissingIndex: something in front of the engine may answer in its place.
 func TestAPageIsNoMissingIndex(t *testing.T) {
 	for name, a := range map[string]enginetest.Answer{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/doc"
 	"optimist/internal/outbound"
 	"optimist/internal/patch"
 	"optimist/internal/rule"
@@ -239,6 +240,23 @@ func TestWhatOnlyTheEngineCanUpdateIsPassedUntransformed(t *testing.T) {
 				t.Errorf("got %v, sent %s", r, sent)
 			}
 		})
+	}
+}
+
+// An operator has blocked the index for reads. The engine still takes an _update there. Without the rule's steps it would be another write.
+func TestAnUpdateInAnIndexThatIsBlockedForReadsIsNotSentUntransformed(t *testing.T) {
+	w := newWorld(t, editsRule)
+	w.put("1", `{"a":0}`)
+	w.engine.before = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == "GET" && strings.HasPrefix(string(r.Target), "/shop/_doc/") {
+			return answering(403, `{"error":{"type":"cluster_block_exception"},"status":403}`), nil
+		}
+		return nil, nil
+	}
+	r := w.client("c").send("POST", "/shop/_update/1", `{"doc":{"a":1}}`)
+	w.engine.before = nil
+	if !errors.Is(r.err, doc.ErrNotWritten) || w.stored("1") != `{"a":0}` {
+		t.Errorf("got %v, and stored is %s", r, w.stored("1"))
 	}
 }
 
