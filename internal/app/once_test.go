@@ -278,6 +278,29 @@ func TestAPatchWhoseReadWasRefusedMayBeRepeated(t *testing.T) {
 	}
 }
 
+// An operator has closed the index, or has deleted it and not yet made it anew. Then the index takes writes again: a repeat is carried out,
+// and doesn't get the old refusal for a day.
+func TestAWriteThatItsIndexRefusedMayBeRepeated(t *testing.T) {
+	for kind, status := range map[string]int{"index_closed_exception": 400, "index_not_found_exception": 404} {
+		engine := enginetest.Serve(t)
+		var refused atomic.Bool
+		w := newWorldOn(t, onceRules, Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPut || r.URL.Path != "/shop/_doc/1" || !refused.CompareAndSwap(false, true) {
+				return false
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(status)
+			fmt.Fprintf(rw, `{"error":{"type":%q,"reason":"now"},"status":%d}`, kind, status)
+			return true
+		}))
+		for _, want := range []int{status, 201, 201} {
+			if a := w.ask(w.proxied, "PUT", "/shop/_doc/1", `{"n":6}`, keyFields("k")...); a.Status != want {
+				t.Errorf("%s: %d %s, want %d", kind, a.Status, a.Body, want)
+			}
+		}
+	}
+}
+
 // Where records can't be kept nothing is done.
 func TestWithoutARecordNothingIsDone(t *testing.T) {
 	w := newWorld(t, onceRules, Identity{})
