@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"optimist/internal/enginetest"
+	"optimist/internal/es"
 	"optimist/internal/upstream"
 )
 
@@ -321,10 +322,13 @@ func TestAnIndexOfANewerFormatIsRefused(t *testing.T) {
 func TestWhatAnEngineSaysOfALetterIsTold(t *testing.T) {
 	for _, one := range []struct {
 		status int
+		kind   string // of the error
 		err    error
 		want   error
+		names  bool // that credentials are refused
 	}{
-		{status: 429, want: ErrAway}, {status: 503, want: ErrUnsure}, {status: 403, want: ErrStore}, {status: 400, want: ErrStore},
+		{status: 429, want: ErrAway}, {status: 503, want: ErrUnsure}, {status: 403, want: ErrStore, names: true}, {status: 400, want: ErrStore},
+		{status: 403, kind: es.BlockType, want: ErrStore}, // by an operator
 		{err: &upstream.Error{Class: upstream.NotSent, Err: errors.New("refused")}, want: ErrAway},
 		{err: enginetest.ErrLost, want: ErrUnsure},
 	} {
@@ -336,14 +340,14 @@ func TestWhatAnEngineSaysOfALetterIsTold(t *testing.T) {
 			if one.err != nil {
 				return nil, one.err
 			}
-			return enginetest.Response(one.status, `{"error":{"type":"x","reason":"y"}}`), nil
+			return enginetest.Response(one.status, `{"error":{"type":"`+one.kind+`","reason":"y"}}`), nil
 		}
 		x := NewIndex(IndexOptions{Upstream: e, Name: "letters"})
 		_, err := x.Put(t.Context(), newLetter(1), Revision{})
 		if !errors.Is(err, one.want) {
 			t.Errorf("%d %v: got %v, want %v", one.status, one.err, err, one.want)
 		}
-		if err != nil && strings.Contains(err.Error(), "upstream.auth") != (one.status == 403) {
+		if err != nil && strings.Contains(err.Error(), "upstream.auth") != one.names {
 			t.Errorf("%d: only a refusal of the credentials names them: %v", one.status, err)
 		}
 	}

@@ -115,7 +115,7 @@ func failure(a es.Answer) error {
 		return fmt.Errorf("%w: %s", ErrAway, text)
 	case a.Status >= http.StatusInternalServerError:
 		return fmt.Errorf("%w: %s", ErrUnsure, text)
-	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden:
+	case a.RefusesCredentials():
 		return fmt.Errorf("%w: the credentials of upstream.auth need all rights to its index: %s", ErrStore, text)
 	}
 	return fmt.Errorf("%w: %s", ErrStore, text)

@@ -214,11 +214,16 @@ func IsStranger(err error) bool {
 	return errors.As(err, &s) && s.Status == http.StatusUnauthorized
 }
 
+// RefusesCredentials reports whether the engine refuses a request for who asks. A 403 may also be the block of an index.
+func (a *Answer) RefusesCredentials() bool {
+	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden && !takesNoWrites(a.Body)
+}
+
 // failure is the answer as an error.
 func (a *Answer) failure() error {
 	err := &StatusError{a.Status, a.Body, a.Challenge}
 	switch {
-	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden && !takesNoWrites(a.Body):
+	case a.RefusesCredentials():
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	case a.IsNoIndex():
 		return fmt.Errorf("%w: %w", ErrNoIndex, err)
