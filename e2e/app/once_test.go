@@ -13,7 +13,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
+	"optimist/internal/enginetest"
 )
 
 // gate stands between optimist and the engine, and holds one request: before it goes to the engine, or before its answer comes back.
@@ -252,4 +254,31 @@ func effects(t *testing.T, e target, index string) (n int64) {
 		return true
 	})
 	return n
+}
+
+// An operator deletes the index of the records while optimist runs. The engine creates it again with the next record. A proxy that starts
+// later must take it for an index of records, or every request with a key is refused from then on.
+func TestARecordsIndexThatIsDeletedIsMadeAsBefore(t *testing.T) {
+	engine.Each(t, engine.All(), func(t *testing.T, e *engine.Engine) {
+		index := e.Index(t)
+		records := index + "-keys"
+		config := "idempotency: {index: " + records + "}\nrules: []\n"
+		defer func() {
+			for _, path := range []string{"/" + records, "/_index_template/" + records} {
+				enginetest.Ask(t, "DELETE", e.URL+path, "")
+			}
+		}()
+		write := func(p *optimist.Process, key string) {
+			t.Helper()
+			a := enginetest.Ask(t, "PUT", p.URL+"/"+index+"/_doc/1", `{"n":1}`, "Idempotency-Key", key)
+			if a.Status != http.StatusOK && a.Status != http.StatusCreated {
+				t.Errorf("%s: %d %s", key, a.Status, a.Body)
+			}
+		}
+		p := optimist.Start(t, optimist.Options{Upstream: []string{e.URL}, Config: config})
+		write(p, "before")
+		enginetest.Ask(t, "DELETE", e.URL+"/"+records, "")
+		write(p, "after")
+		write(optimist.Start(t, optimist.Options{Upstream: []string{e.URL}, Config: config}), "later")
+	})
 }

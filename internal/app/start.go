@@ -143,7 +143,8 @@ func (a *App) openKeys(c *config.Idempotency) *idempotency.Store {
 	if c.Index == "" {
 		return nil
 	}
-	o := idempotency.Options{Upstream: a.nodes, Index: c.Index, Keep: c.Keep.Std(), MaxAnswer: c.MaxAnswer.Bytes(), Log: a.log}
+	o := idempotency.Options{Upstream: a.nodes, Index: c.Index, InMemory: a.o.InMemory, Keep: c.Keep.Std(), MaxAnswer: c.MaxAnswer.Bytes(),
+		Log: a.log}
 	if a.undo != nil {
 		o.Undone = a.undo.Undone
 	}

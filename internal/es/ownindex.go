@@ -13,6 +13,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/obs"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
 )
@@ -28,6 +29,7 @@ type OwnIndex struct {
 	Settings string        // the body of the request that makes it
 	Is       string        // what it is, as OwnMeta says that
 	Format   int64         // the newest that this program knows
+	Template bool          // for an index that the engine may create again by itself: see OwnTemplate
 	Err      error         // every error of the methods is one
 	Errors   OwnErrors
 
@@ -60,6 +62,7 @@ func (x *OwnIndex) Prepare(ctx context.Context) error {
 			if _, err := OwnMeta(a.Body, x.Is, x.Format); err != nil {
 				return fmt.Errorf("%w: %s %w", x.Err, x.Name, err)
 			}
+			x.makeTemplate(ctx)
 			x.there.Store(true)
 			return nil
 		case !a.IsMissing():
@@ -75,6 +78,23 @@ func (x *OwnIndex) Prepare(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%w: the index %s isn't there", x.Err, x.Name)
+}
+
+// makeTemplate makes the template. The index can be used without it, too.
+func (x *OwnIndex) makeTemplate(ctx context.Context) {
+	if !x.Template {
+		return
+	}
+	a, err := x.Ask(ctx, OwnTemplate(x.Made, x.Settings), false)
+	reason := Why(a)
+	switch {
+	case err != nil:
+		reason = err.Error()
+	case a.Status == http.StatusOK:
+		return
+	}
+	x.Errors.Log.Warn("there is no index template for an index of optimist's own: before you delete the index, stop all proxies",
+		obs.KeyIndex, x.Name, obs.KeyReason, reason)
 }
 
 // Ask makes one request of optimist's own. reads says that it changes nothing.

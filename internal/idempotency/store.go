@@ -25,8 +25,10 @@ import (
 
 // Options are what a Store needs; Upstream and Index are required.
 type Options struct {
-	Upstream  es.Doer
-	Index     string
+	Upstream es.Doer
+	Index    string
+	// InMemory says that the engine is this process's own, which has no index templates.
+	InMemory  bool
 	Keep      time.Duration // how long a record is kept. Default 24h
 	MaxAnswer int64         // up to how many bytes of an answer are kept. Default 1 MiB
 	// Patience is how long a request may be under way in another process. Default 3 minutes.
@@ -68,7 +70,7 @@ func New(o Options) *Store {
 	own := &es.OwnIndex{
 		Upstream: o.Upstream, Caller: es.Caller{Own: true}, Timeout: o.Timeout, Name: o.Index, Made: o.Index,
 		Settings: fmt.Sprintf(settings, format), Is: "an index for it", Format: format, Err: ErrStore,
-		Errors: es.OwnErrors{Log: o.Log},
+		Template: !o.InMemory, Errors: es.OwnErrors{Log: o.Log},
 	}
 	s := &Store{o: o, index: es.Segment(o.Index), self: rand.Text(), own: own}
 	s.idle = quota.NewShared[identity.Network, string, string](maxIdle)

@@ -330,6 +330,26 @@ func TestAnIndexOfAnotherFormatIsNotUsed(t *testing.T) {
 	}
 }
 
+// Somebody may delete the index while proxies run. The engine creates it again with the next record: by the template it is an index for
+// records, and not one that later proxies refuse.
+func TestTheEngineKnowsHowToMakeTheIndexAgain(t *testing.T) {
+	now, e, template := time.Now(), enginetest.New(), ""
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		if r.Method == http.MethodPut && string(r.Target) == "/_index_template/keys" {
+			template = string(r.Body)
+			return enginetest.Response(200, `{"acknowledged":true}`), nil
+		}
+		return nil, nil
+	}
+	if _, _, _, err := newStore(e, &now).Begin(t.Context(), key("k", "r")); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`{"index_patterns":["keys"],"priority":1000000,"template":`+settings+`}`, format)
+	if template != want {
+		t.Errorf("got  %s\nwant %s", template, want)
+	}
+}
+
 func FuzzReadKey(f *testing.F) {
 	for _, s := range []string{`"a"`, `a`, `"a\"\\b"`, `"`, `""`, `a b`, "\x00", `"a\`} {
 		f.Add([]byte(s))

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -14,31 +12,25 @@ import (
 	"optimist/lockrouter"
 )
 
-// template makes an index template for the locks' index. Somebody may delete that index while proxies run. The engine then creates it
-// again with the next write. Without the template, the new index doesn't say how leases are judged, and its documents can't be found.
-// Some engines have no templates, and some users may not make one. Locks work without it, and Clean finds out such an index.
+// template makes an index template for the locks' index. Without it, an index that was deleted and that the engine has created again doesn't
+// say how leases are judged, and its documents can't be found. Locks work without it, and Clean finds out such an index.
 func (s *Store) template(ctx context.Context, clock string) error {
 	if s.o.InMemory {
 		return nil
 	}
-	body := jsonBody(map[string]any{"index_patterns": []string{s.o.Index}, "priority": priority,
-		"template": json.RawMessage(fmt.Sprintf(settings, format, clock))})
-	a, err := s.send(ctx, esapi.IndicesPutIndexTemplateRequest{Name: s.index, Body: body})
+	a, err := s.send(ctx, es.OwnTemplate(s.o.Index, fmt.Sprintf(settings, format, clock)))
 	switch {
 	case err != nil:
 		return err
 	case a.Status == http.StatusOK:
 		return nil
-	case slices.Contains([]int{400, 401, 403, 404, 405}, a.Status):
+	case a.LacksTemplates():
 		s.o.Log.Warn("there is no index template for the locks: before you delete their index, stop all proxies", "index", s.o.Index,
 			obs.KeyReason, es.Why(a))
 		return nil
 	}
 	return s.failure(a) // one of another clock may be there: the index must not be used before it is known that it isn't
 }
-
-// priority is above that of templates for everything that users have.
-const priority = 1_000_000
 
 // gone has the next call make the index again, where the engine doesn't by itself. Leases go on being judged as they were.
 func (s *Store) gone() {
