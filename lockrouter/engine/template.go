@@ -12,8 +12,8 @@ import (
 	"optimist/lockrouter"
 )
 
-// template makes an index template for the locks' index. Without it, an index that was deleted and that the engine has created again doesn't
-// say how leases are judged, and its documents can't be found. Locks work without it, and Clean finds out such an index.
+// template makes an index template for the locks' index. Without it, an index that the engine has created again doesn't say how leases are
+// judged, and its documents can't be found. Locks work without it, and Clean finds out such an index.
 func (s *Store) template(ctx context.Context, clock string) error {
 	if s.o.InMemory {
 		return nil
