@@ -137,9 +137,6 @@ func (s *Store) whileActive(ctx context.Context, key Key) error {
 }
 
 func (s *Store) begin(ctx context.Context, key Key, owner string) (c *Claim, a *Answer, pending bool, err error) {
-	if err := s.own.Prepare(ctx); err != nil {
-		return nil, nil, false, err
-	}
 	now := s.o.Now()
 	c = &Claim{s: s, key: key, rec: record{Fingerprint: key.fingerprint, Way: key.way, Owner: owner, Since: now.UnixMilli(),
 		Until: now.Add(s.o.Keep).UnixMilli()}}
@@ -147,6 +144,9 @@ func (s *Store) begin(ctx context.Context, key Key, owner string) (c *Claim, a *
 		c.rec.Tokens = key.tokens
 	}
 	for range 3 {
+		if err := s.own.Prepare(ctx); err != nil {
+			return nil, nil, false, err
+		}
 		made, err := c.write(ctx)
 		if err != nil || made {
 			return c.orNil(err), nil, false, err
@@ -262,7 +262,7 @@ func (c *Claim) Forget(ctx context.Context) error {
 func (c *Claim) Leave() { c.s.active.Delete(c.key.id) }
 
 // write writes the record in the place of the revision that the claim knows, or makes it. ok is false where something else is there.
-// After a lost answer it is false, too: the record has to be read.
+// After a lost answer it is false, too, and where somebody has deleted the index: the record has to be read.
 func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 	body, err := json.Marshal(&c.rec)
 	if err != nil {
@@ -278,7 +278,7 @@ func (c *Claim) write(ctx context.Context) (ok bool, err error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case a.Status == http.StatusConflict:
+	case a.Status == http.StatusConflict, a.IsNoIndex():
 		return false, nil
 	case a.Status != http.StatusOK && a.Status != http.StatusCreated:
 		return false, c.s.own.Failure(a)

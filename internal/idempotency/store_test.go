@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"optimist/internal/embedded"
 	"optimist/internal/enginetest"
 	"optimist/internal/share"
 	"optimist/internal/upstream"
@@ -347,6 +348,35 @@ func TestTheEngineKnowsHowToMakeTheIndexAgain(t *testing.T) {
 	want := fmt.Sprintf(`{"index_patterns":["keys"],"priority":1000000,"template":`+settings+`}`, format)
 	if template != want {
 		t.Errorf("got  %s\nwant %s", template, want)
+	}
+}
+
+// Somebody has deleted the index of an engine that makes none by itself. optimist makes it again, for the first request that needs it.
+func TestAnIndexThatIsDeletedIsMadeAnewWhereTheEngineDoesNot(t *testing.T) {
+	now, e := time.Now(), enginetest.New()
+	e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+		makes := r.Method == http.MethodPut && string(r.Target) == "/keys"
+		if !makes && e.Handle(&embedded.Request{Method: "HEAD", Target: "/keys"}).Status == http.StatusNotFound {
+			return enginetest.Response(404, `{"error":{"type":"index_not_found_exception","reason":"no such index [keys]"},"status":404}`), nil
+		}
+		return nil, nil
+	}
+	s := newStore(e, &now)
+	old, _, _, err := s.Begin(t.Context(), key("old", "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"new", "newer"} {
+		e.Handle(&embedded.Request{Method: "DELETE", Target: "/keys"})
+		if c, _, pending, err := s.Begin(t.Context(), key(name, "r")); c == nil || pending || err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := old.Complete(t.Context(), answer("{}")); !errors.Is(err, ErrStore) {
+		t.Errorf("a record that is gone: %v", err)
+	}
+	if _, _, _, err := newStore(e, &now).Begin(t.Context(), key("another", "r")); err != nil {
+		t.Errorf("another proxy: %v", err)
 	}
 }
 
