@@ -330,8 +330,11 @@ func TestTheEngineInMemoryAnswersThroughTheDoor(t *testing.T) {
 	if a := r.ask(t, "PUT", "/_lock/global/reindex", `{"owner":"job-7"}`); a.Status != 200 && a.Status != 201 {
 		t.Errorf("a lock is answered %d", a.Status)
 	}
+	if a := r.ask(t, "PUT", "/shop/_create/2", `{}`, "Idempotency-Key", "k"); a.Status != 201 {
+		t.Errorf("a write with a key is answered %d", a.Status)
+	}
 	for line := range strings.Lines(r.log.String()) {
-		if strings.Contains(line, "level=WARN") && strings.Contains(line, "lock") {
+		if strings.Contains(line, "level=WARN") && (strings.Contains(line, "lock") || strings.Contains(line, "template")) {
 			t.Errorf("a warning of what the engine in memory lacks: %s", line)
 		}
 	}

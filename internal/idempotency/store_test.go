@@ -1,9 +1,11 @@
 package idempotency
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -377,6 +379,29 @@ func TestAnIndexThatIsDeletedIsMadeAnewWhereTheEngineDoesNot(t *testing.T) {
 	}
 	if _, _, _, err := newStore(e, &now).Begin(t.Context(), key("another", "r")); err != nil {
 		t.Errorf("another proxy: %v", err)
+	}
+}
+
+// Who may not make templates can use keys all the same. The log says once what is missing. An engine in memory has no templates.
+func TestWithoutATemplateKeysWork(t *testing.T) {
+	for inMemory, told := range map[bool]int{false: 1, true: 0} {
+		now, e, log := time.Now(), enginetest.New(), new(bytes.Buffer)
+		e.Before = func(_ context.Context, r *upstream.Request) (*upstream.Response, error) {
+			if strings.HasPrefix(string(r.Target), "/_index_template/") {
+				return enginetest.Response(403, `{"error":{"type":"security_exception","reason":"no manage_index_templates"},"status":403}`), nil
+			}
+			return nil, nil
+		}
+		s := New(Options{Upstream: e, Index: "keys", InMemory: inMemory, Now: func() time.Time { return now },
+			Log: slog.New(slog.NewTextHandler(log, nil))})
+		for _, name := range []string{"a", "b"} {
+			if c, _, _, err := s.Begin(t.Context(), key(name, "r")); c == nil || err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := strings.Count(log.String(), "no manage_index_templates"); n != told || strings.Count(log.String(), "level=") != told {
+			t.Errorf("in memory %v, the log has: %s", inMemory, log)
+		}
 	}
 }
 
