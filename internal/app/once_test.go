@@ -301,6 +301,27 @@ func TestAWriteThatItsIndexRefusedMayBeRepeated(t *testing.T) {
 	}
 }
 
+// A status above 499 leaves the outcome open, whatever the error is called: the primary may have written. The repeat isn't carried out.
+func TestAFailureNamedAsARefusalLeavesTheOutcomeOpen(t *testing.T) {
+	engine := enginetest.Serve(t)
+	writes := new(atomic.Int64)
+	w := newWorldOn(t, onceRules, Identity{}, enginetest.Between(t, engine, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || r.URL.Path != "/plain/_doc/1" {
+			return false
+		}
+		writes.Add(1)
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(rw, `{"error":{"type":"index_closed_exception","reason":"now"},"status":500}`)
+		return true
+	}))
+	for _, want := range []int{500, 504} {
+		if a := w.ask(w.proxied, "PUT", "/plain/_doc/1", `{"n":6}`, keyFields("k")...); a.Status != want || writes.Load() != 1 {
+			t.Errorf("%d %s, want %d, after %d writes", a.Status, a.Body, want, writes.Load())
+		}
+	}
+}
+
 // Where records can't be kept nothing is done.
 func TestWithoutARecordNothingIsDone(t *testing.T) {
 	w := newWorld(t, onceRules, Identity{})

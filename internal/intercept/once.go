@@ -157,8 +157,9 @@ func (i *Interceptor) record(ctx context.Context, c *idempotency.Claim, a idempo
 var refusedUnsent = []string{"document_locked", "stale_token", "lock_store_unavailable", journal.TypeEnded, journal.TypeFull,
 	journal.TypeStore}
 
-// refusedByIndex are the types of the errors by which the engine refuses a write for what its index is now: closed, or not there.
-var refusedByIndex = []string{"index_closed_exception", "index_not_found_exception"}
+// refusedForNow are the types of the errors, all below 500, by which the engine refuses a write, or a read that the write needs (see
+// unasked), for what the index is now: closed, or not there.
+var refusedForNow = []string{"index_closed_exception", "index_not_found_exception", proxy.TypeAnswer}
 
 // effect is what an answer says of the request.
 type effect uint8
@@ -178,11 +179,11 @@ func effectOf(a *idempotency.Answer) effect {
 		return carriedOut
 	}
 	errorType := gjson.GetBytes(a.Body, "error.type").Str
-	if slices.Contains(refusedUnsent, errorType) || slices.Contains(refusedByIndex, errorType) {
+	if slices.Contains(refusedUnsent, errorType) {
 		return nothingDone
 	}
 	if a.Status < http.StatusInternalServerError {
-		if errorType == proxy.TypeAnswer { // the engine has refused a read that the write needs: see unasked
+		if slices.Contains(refusedForNow, errorType) {
 			return nothingDone
 		}
 		return carriedOut
