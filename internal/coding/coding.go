@@ -38,6 +38,23 @@ func IsGzip(value []byte) bool {
 	return strings.EqualFold(string(value), "gzip") || strings.EqualFold(string(value), "x-gzip")
 }
 
+// TakesGzip reports whether the value of an Accept-Encoding field takes gzip.
+func TakesGzip(value []byte) bool {
+	takes := false
+	for part := range bytes.SplitSeq(value, []byte(",")) {
+		name, q, _ := bytes.Cut(part, []byte(";"))
+		name = bytes.TrimSpace(name)
+		if any := string(name) == "*"; any || IsGzip(name) {
+			v, isQ := bytes.CutPrefix(bytes.TrimSpace(q), []byte("q="))
+			takes = !isQ || len(bytes.Trim(v, "0.")) > 0
+			if !any {
+				return takes
+			}
+		}
+	}
+	return takes
+}
+
 // Decode returns body without the content coding that the value of its Content-Encoding field names, at most limit bytes. An
 // empty value and identity leave the body as it is, whatever its size. Errors are ErrUnknown and those of Gunzip.
 func Decode(body, value []byte, limit int64) ([]byte, error) {

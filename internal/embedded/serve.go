@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -148,18 +147,6 @@ type noLog struct{}
 
 func (noLog) Printf(string, ...any) {}
 
-// gzipWanted reports whether an Accept-Encoding takes gzip.
-func gzipWanted(accept []byte) bool {
-	for part := range strings.SplitSeq(string(accept), ",") {
-		name, q, _ := strings.Cut(part, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			v, isQ := strings.CutPrefix(strings.TrimSpace(q), "q=")
-			return !isQ || strings.Trim(v, "0.") != ""
-		}
-	}
-	return false
-}
-
 // Close ends every Serve, after the requests that are being answered.
 func (e *Engine) Close() error {
 	s := e.start()
@@ -193,7 +180,7 @@ func (e *Engine) handle(ctx *fasthttp.RequestCtx) {
 	}
 	ctx.SetStatusCode(resp.Status)
 	ctx.SetContentType(resp.ContentType)
-	if len(resp.Body) > zipAbove && gzipWanted(h.Peek("Accept-Encoding")) {
+	if len(resp.Body) > zipAbove && coding.TakesGzip(h.Peek("Accept-Encoding")) {
 		ctx.Response.Header.Set("Content-Encoding", "gzip")
 		ctx.SetBody(fasthttp.AppendGzipBytesLevel(nil, resp.Body, fasthttp.CompressBestSpeed))
 		return
