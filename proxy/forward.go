@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 
+	"optimist/internal/coding"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -16,6 +17,9 @@ type ForwardOptions struct {
 	Target []byte
 	// Drop names fields that are left out of the request. Names are compared without case.
 	Drop []string
+	// Readable has the engine answer in gzip, if the client takes that, or else uncompressed, whatever other codings the client takes:
+	// what looks at the answer reads no others.
+	Readable bool
 	// Peek is how many bytes of the answer's body OnHead wants to see, at most 64 KiB. OnHead is called when they have come, or
 	// the body has ended.
 	Peek int
@@ -149,8 +153,28 @@ func (x *Exchange) requestFields(o *ForwardOptions) []wire.Field {
 	if len(o.Drop) > 0 {
 		x.fields = without(x.fields, o.Drop...)
 	}
+	if o.Readable {
+		x.fields = readable(x.fields)
+	}
 	return x.fields
 }
+
+// readable leaves gzip, or nothing, of the content codings that a request's fields accept.
+func readable(fields []wire.Field) []wire.Field {
+	fields = slices.DeleteFunc(fields, func(f wire.Field) bool {
+		return wire.EqualFold(f.Name, acceptEncoding) && !coding.TakesGzip(f.Value)
+	})
+	for k := range fields {
+		if wire.EqualFold(fields[k].Name, acceptEncoding) {
+			fields[k].Value = onlyGzip
+		}
+	}
+	return fields
+}
+
+const acceptEncoding = "accept-encoding"
+
+var onlyGzip = []byte("gzip")
 
 // without takes the fields of those names out of a list.
 func without(fields []wire.Field, names ...string) []wire.Field {

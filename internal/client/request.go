@@ -144,6 +144,7 @@ func (r *Request) Gzipped() bool { return coding.IsGzip(r.Head().Get("content-en
 
 // Pass forwards the request and reports whether the client was answered: if not, it has been told why.
 func (r *Request) Pass(o proxy.ForwardOptions) bool {
+	o.Readable = o.Copy != nil && r.Rewritable()
 	err := r.Forward(o)
 	if err != nil {
 		r.Fail(err)

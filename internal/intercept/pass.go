@@ -44,6 +44,7 @@ func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, ca
 	o := proxy.ForwardOptions{}
 	if capture != nil {
 		o.Copy, o.Last = capture.Copy, capture.Last
+		o.Readable = r.Rewritable()
 	}
 	o.OnHead = func(h *wire.Head, first []byte) []wire.Field {
 		if capture != nil {
@@ -88,7 +89,7 @@ func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field
 // send sends the client's request with another body and collects the answer.
 func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields []wire.Field) (*upstream.Response, error) {
 	u := &upstream.Request{Method: wire.MethodString(r.Head().Method), Target: r.Head().Target, Body: body, Client: r.Place()}
-	u.Fields = wire.Without(fields, "content-length", "expect")
+	u.Fields = wire.Without(fields, "content-length", "expect", "accept-encoding")
 	return i.Upstream.Do(ctx, u)
 }
 

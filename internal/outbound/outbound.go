@@ -60,9 +60,8 @@ func (w *Write) Guarded(body []byte, n doc.Numbers, create bool) *upstream.Reque
 	return r
 }
 
-// AsSent is the client's own request, with a body. With create it makes a document only where there is none. If coded, the answer may be
-// compressed as the client accepts it.
-func (w *Write) AsSent(method, body []byte, create, coded bool) *upstream.Request {
+// AsSent is the client's own request, with a body. With create it makes a document only where there is none.
+func (w *Write) AsSent(method, body []byte, create bool) *upstream.Request {
 	target := w.Op.Path
 	switch {
 	case create:
@@ -72,7 +71,7 @@ func (w *Write) AsSent(method, body []byte, create, coded bool) *upstream.Reques
 	}
 	r := w.start(method, target, body)
 	for _, f := range w.Fields {
-		if !staysHere(f.Name) || coded && wire.EqualFold(f.Name, "accept-encoding") {
+		if !staysHere(f.Name) {
 			r.Fields = append(r.Fields, f)
 		}
 	}

@@ -32,9 +32,9 @@ func (s *Service) pass(ctx context.Context, c *change, reason string) error {
 		return err
 	}
 	c.unmark()
-	create, coded := c.OnlyNew && c.Op.Kind == api.Index, c.Outcome.Kind == outcome.Passed
+	create := c.OnlyNew && c.Op.Kind == api.Index
 	guard, _ := api.ReadGuard(c.Op.Query) // the client's own
-	res, got, err := s.sendDirect(ctx, c, guard, c.out.AsSent(c.req.Method, c.markPassed(body), create, coded))
+	res, got, err := s.sendDirect(ctx, c, guard, c.out.AsSent(c.req.Method, c.markPassed(body), create))
 	if err != nil {
 		return s.findPassed(ctx, c, err)
 	}
