@@ -38,15 +38,17 @@ func IsGzip(value []byte) bool {
 	return strings.EqualFold(string(value), "gzip") || strings.EqualFold(string(value), "x-gzip")
 }
 
-// TakesGzip reports whether the value of an Accept-Encoding field takes gzip.
+// TakesGzip reports whether the value of an Accept-Encoding field takes gzip. It doesn't with a weight that can't be read.
 func TakesGzip(value []byte) bool {
 	takes := false
-	for part := range bytes.SplitSeq(value, []byte(",")) {
-		name, q, _ := bytes.Cut(part, []byte(";"))
+	for len(value) > 0 {
+		var part []byte
+		part, value, _ = bytes.Cut(value, []byte(","))
+		name, weight, _ := bytes.Cut(part, []byte(";"))
 		name = bytes.TrimSpace(name)
 		if any := string(name) == "*"; any || IsGzip(name) {
-			v, isQ := bytes.CutPrefix(bytes.TrimSpace(q), []byte("q="))
-			takes = !isQ || len(bytes.Trim(v, "0.")) > 0
+			q, v, _ := bytes.Cut(weight, []byte("="))
+			takes = len(weight) == 0 || strings.EqualFold(string(bytes.TrimSpace(q)), "q") && bytes.ContainsAny(v, "123456789")
 			if !any {
 				return takes
 			}

@@ -176,7 +176,8 @@ func TestWhichAcceptEncodingsTakeGzip(t *testing.T) {
 	for value, want := range map[string]bool{
 		"": false, "identity": false, "deflate": false, "br": false, "gzip;q=0": false, "gzip; q=0.000, *": false, "*;q=0": false, "xgzip": false,
 		"gzip": true, "GZip": true, "x-gzip": true, "deflate, gzip": true, "br;q=1.0,gzip;q=0.001": true, "*": true, "*;q=0, gzip": true,
-		"gzip ; q=0.5": true, "gzip;q=1": true,
+		"gzip ; q=0.5": true, "gzip;q=1": true, "gzip;Q=0": false, "gzip;Q=0.5": true, "gzip; q = 0": false, "gzip;q=": false, "gzip;q=x": false,
+		"gzip;level=1": false, ",,gzip,": true, "*,gzip;q=0": false, "gzip\x00": false, "\xff;;=,=;q": false,
 	} {
 		if got := TakesGzip([]byte(value)); got != want {
 			t.Errorf("%q: %v", value, got)
