@@ -70,7 +70,8 @@ func TestASignedRequestKeepsTheCodingsThatItTakes(t *testing.T) {
 	w := newWorldOn(t, "rules: [{name: r, bulk: pass}]", Identity{}, deflating(t))
 	w.put(doc1, `{"n":1}`)
 	for _, q := range [][3]string{
-		{"GET", doc1, ""}, {"POST", "/shop/_mget", `{"ids":["1"]}`}, {"POST", "/_bulk", `{"index":{"_index":"shop","_id":"2"}}` + "\n{}\n"}, {"PUT", doc1, `{"n":2}`},
+		{"GET", doc1, ""}, {"POST", "/shop/_mget", `{"ids":["1"]}`}, {"POST", "/_bulk", `{"index":{"_index":"shop","_id":"2"}}` + "\n{}\n"},
+		{"PUT", doc1, `{"n":2}`}, {"PUT", "/another", ""}, {"DELETE", "/another", ""},
 	} {
 		a := w.ask(w.proxied, q[0], q[1], q[2], "Accept-Encoding", "deflate", "X-Amz-Content-Sha256", "0", "Optimist-Session", "a",
 			"Authorization", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=accept-encoding;host, Signature=0")
@@ -81,7 +82,7 @@ func TestASignedRequestKeepsTheCodingsThatItTakes(t *testing.T) {
 }
 
 func TestObserveReadsAnswersOfClientsThatTakeDeflate(t *testing.T) {
-	w := newWorldOn(t, "", Identity{}, deflating(t))
+	w := newWorldOn(t, "rules: [{name: r, base: {stamp: _rev}}]", Identity{}, deflating(t))
 	w.app.rules.SetMode(rule.Observe)
 	w.put(doc1, `{"n":1}`)
 	as := func(session, method, body string) {
@@ -93,6 +94,6 @@ func TestObserveReadsAnswersOfClientsThatTakeDeflate(t *testing.T) {
 		as(s, "GET", "")
 	}
 	as("a", "PUT", `{"n":2}`)
-	as("b", "PUT", `{"n":3}`)
+	as("b", "PUT", `{"_rev":"0-1-0123456789","n":3}`) // goes without the stamp
 	w.observed(2, 1)
 }

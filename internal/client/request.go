@@ -142,9 +142,14 @@ func (r *Request) Plain(limit int64) (body []byte, fields []wire.Field, err erro
 // Gzipped reports whether the request's body is compressed so.
 func (r *Request) Gzipped() bool { return coding.IsGzip(r.Head().Get("content-encoding")) }
 
+// Forward is the exchange's. An answer that is copied comes in a coding that can be read here, if the request may be changed.
+func (r *Request) Forward(o proxy.ForwardOptions) error {
+	o.Readable = o.Copy != nil && r.Rewritable()
+	return r.Exchange.Forward(o)
+}
+
 // Pass forwards the request and reports whether the client was answered: if not, it has been told why.
 func (r *Request) Pass(o proxy.ForwardOptions) bool {
-	o.Readable = o.Copy != nil && r.Rewritable()
 	err := r.Forward(o)
 	if err != nil {
 		r.Fail(err)

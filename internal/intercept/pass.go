@@ -44,7 +44,6 @@ func (i *Interceptor) forward(r *request, s *substitute, fields []wire.Field, ca
 	o := proxy.ForwardOptions{}
 	if capture != nil {
 		o.Copy, o.Last = capture.Copy, capture.Last
-		o.Readable = r.Rewritable()
 	}
 	o.OnHead = func(h *wire.Head, first []byte) []wire.Field {
 		if capture != nil {
@@ -71,7 +70,11 @@ func (i *Interceptor) failForwarded(r *request, err error, taken bool) {
 
 // sendInstead sends the request with another body, and gives the client the answer.
 func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field, capture *watch.Capture) {
-	res, err := i.send(r.Context(), r, s.body, s.fields)
+	sent := s.fields
+	if capture != nil {
+		sent = wire.Without(sent, "accept-encoding")
+	}
+	res, err := i.send(r.Context(), r, s.body, sent)
 	if err != nil {
 		i.failForwarded(r, err, fields != nil)
 		return
@@ -89,7 +92,7 @@ func (i *Interceptor) sendInstead(r *request, s *substitute, fields []wire.Field
 // send sends the client's request with another body and collects the answer.
 func (i *Interceptor) send(ctx context.Context, r *request, body []byte, fields []wire.Field) (*upstream.Response, error) {
 	u := &upstream.Request{Method: wire.MethodString(r.Head().Method), Target: r.Head().Target, Body: body, Client: r.Place()}
-	u.Fields = wire.Without(fields, "content-length", "expect", "accept-encoding")
+	u.Fields = wire.Without(fields, "content-length", "expect")
 	return i.Upstream.Do(ctx, u)
 }
 
