@@ -181,6 +181,41 @@ func TestForwardChangesWhatItIsTold(t *testing.T) {
 	}
 }
 
+// What looks at an answer reads gzip at most. Where the other fields stand, and how they are spelled, stays.
+func TestAReadableAnswerIsAskedForInGzipAtMost(t *testing.T) {
+	s := newStub(t, func(c *stubConn, _ seen) { c.say("{}", "HTTP/1.1 200 OK", "Content-Length: 2") })
+	addr, _ := newProxy(t, s, func(o *Options) {
+		o.Intercept = func(x *Exchange) bool { return x.Forward(ForwardOptions{Readable: true}) == nil }
+	})
+	c := dial(t, addr)
+	for _, tt := range []struct {
+		accepts []string
+		want    string // empty: nothing
+	}{
+		{nil, ""},
+		{[]string{"Accept-Encoding: deflate"}, ""},
+		{[]string{"Accept-Encoding:"}, ""},
+		{[]string{"Accept-Encoding: gzip;Q=0, br"}, ""},
+		{[]string{"Accept-Encoding: identity;q=0, deflate"}, ""},
+		{[]string{"Accept-Encoding: " + strings.Repeat("gzip;q=0,", 1000)}, ""},
+		{[]string{"ACCEPT-encoding: br, gzip;q=0.5"}, "ACCEPT-encoding: gzip"},
+		{[]string{"Accept-Encoding: br, *"}, "Accept-Encoding: gzip"},
+		{[]string{"Accept-Encoding: deflate", "accept-encoding: gzip"}, "Accept-Encoding: gzip"},
+		{[]string{"Accept-Encoding: gzip", "Accept-Encoding: gzip"}, "Accept-Encoding: gzip"},
+		{[]string{"Accept-Encoding: *", "Accept-Encoding: gzip;q=0"}, ""},
+	} {
+		c.send(lines(append(append([]string{"GET /a/_doc/1 HTTP/1.1", "Host: h", "x-A: 1"}, tt.accepts...), "X-b: 2")...))
+		c.answer("GET")
+		want := lines("GET /a/_doc/1 HTTP/1.1", "Host: h", "x-A: 1", tt.want, "X-b: 2")
+		if tt.want == "" {
+			want = lines("GET /a/_doc/1 HTTP/1.1", "Host: h", "x-A: 1", "X-b: 2")
+		}
+		if got := s.requests(); got[len(got)-1].head != want {
+			t.Errorf("%q: the engine got %q, want %q", tt.accepts, got[len(got)-1].head, want)
+		}
+	}
+}
+
 // What comes in pieces is changed piece by piece, and the client has it before the next one comes.
 func TestAnAnswerIsChangedAsItComes(t *testing.T) {
 	release, held := make(chan struct{}), ""

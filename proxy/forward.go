@@ -159,17 +159,26 @@ func (x *Exchange) requestFields(o *ForwardOptions) []wire.Field {
 	return x.fields
 }
 
-// readable leaves gzip, or nothing, of the content codings that a request's fields accept.
+// readable leaves gzip, or nothing, of the content codings that a request's fields accept. Several fields count as one list.
 func readable(fields []wire.Field) []wire.Field {
-	fields = slices.DeleteFunc(fields, func(f wire.Field) bool {
-		return wire.EqualFold(f.Name, acceptEncoding) && !coding.TakesGzip(f.Value)
-	})
-	for k := range fields {
-		if wire.EqualFold(fields[k].Name, acceptEncoding) {
-			fields[k].Value = onlyGzip
+	var room [64]byte
+	list, kept := room[:0], fields[:0]
+	for _, f := range fields {
+		if wire.EqualFold(f.Name, acceptEncoding) {
+			list = append(append(list, f.Value...), ',')
 		}
 	}
-	return fields
+	takes := coding.TakesGzip(list)
+	for _, f := range fields {
+		if wire.EqualFold(f.Name, acceptEncoding) {
+			if !takes {
+				continue
+			}
+			f.Value, takes = onlyGzip, false
+		}
+		kept = append(kept, f)
+	}
+	return kept
 }
 
 const acceptEncoding = "accept-encoding"
