@@ -22,7 +22,8 @@ type Candidate struct {
 
 // Prices of what is unlikely, in the unit of the weights of a digest.
 const (
-	// spent is the price of a candidate that no client has in hand any more, as far as is known.
+	// spent is the price of a candidate that no client has in hand any more, as far as is known. Of a view that a client has sent, it is the
+	// price until priceOfMemory knows better.
 	spent = 12
 	// spentSave is the price of saving such a candidate unchanged. A document with few states often returns to an earlier state. The price
 	// is below narrow, so that the outcome is ambiguous: the write may have saved that candidate.
@@ -55,6 +56,7 @@ type verdict struct {
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for content that the client would have taken out
 	idle     int     // the part of price for numbers that the client would have left alone, although all other clients move them
+	odd      int     // the part for numbers that the client would have moved by another step than is usual
 	edits    int     // how many changes there are
 	times    int     // how many of the changes set a time
 	from, to int     // where the changes are in weighing.changes
@@ -121,6 +123,28 @@ func ambiguous(verdicts []verdict, best int) bool {
 		}
 	}
 	return false
+}
+
+// chargeUnheld adds the prices of candidates that clients of the write's program don't have in hand. memory is the price of a view that a
+// client has sent.
+func chargeUnheld(cs []Candidate, verdicts []verdict, memory int) {
+	n := newestInHand(cs)
+	for i := range cs {
+		v, c := &verdicts[i], &cs[i]
+		if c.Foreign {
+			v.price += foreign
+		}
+		switch {
+		case c.View && v.saves() && n >= 0 && cs[n].SeqNo >= c.SeqNo:
+			v.price += spent + quietSave
+		case c.Spent && v.saves():
+			v.price += spentSave
+		case c.Spent && c.View:
+			v.price += memory
+		case c.Spent:
+			v.price += spent
+		}
+	}
 }
 
 // newestInHand returns the newest candidate that a client has in hand; -1: there is none.

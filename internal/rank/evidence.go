@@ -46,20 +46,6 @@ func (w *weighing) weigh(cs []Candidate, mine *digester, part bool) []verdict {
 	w.weighWords(cs)
 	w.judgeChanges(creation(cs))
 	w.judgeSteps(cs)
-	n := newestInHand(cs)
-	for i := range cs {
-		if cs[i].Foreign {
-			w.verdicts[i].price += foreign
-		}
-		switch v := &w.verdicts[i]; {
-		case cs[i].View && v.saves() && n >= 0 && cs[n].SeqNo >= cs[i].SeqNo:
-			v.price += spent + quietSave
-		case cs[i].Spent && v.saves():
-			v.price += spentSave
-		case cs[i].Spent:
-			v.price += spent
-		}
-	}
 	return w.verdicts
 }
 

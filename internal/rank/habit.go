@@ -44,11 +44,12 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
-			price := h.price(step)
+			part := &v.odd
 			if step == 0 {
-				price -= min(price, v.idle)
-				v.idle += price
+				part = &v.idle
 			}
+			price := max(0, h.price(step)-*part) // one reason is enough to move several numbers in an odd way
+			*part += price
 			v.price += price
 			if far := math.Abs(step) / usual; far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))

@@ -16,6 +16,8 @@ type Patterns struct {
 	total int
 	// How many parts of the document may hold only changes, and how many hold more: see Part.
 	changing, restating int32
+	// How many writes came from memory, and how many from reads: see Memory.
+	fromMemory, fromReads int32
 }
 
 // frequency is how often a pattern was seen.
@@ -39,6 +41,7 @@ func (p *Patterns) Learn(c *Choice) {
 		p.add(c.Pattern)
 	}
 	p.addPart(c.Part)
+	p.addMemory(c.Memory)
 }
 
 // add notes a change whose base is certain.

@@ -37,6 +37,7 @@ type Choice struct {
 	Certain   bool   // the client's changes are certain, also without its habits
 	Pattern   uint64 // the pattern of the client's changes, if they are certain
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
+	Memory    Memory // whether the client wrote from memory, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 }
 
@@ -62,8 +63,10 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	verdicts := w.weigh(cs, mine, sent.Part)
 	w.findMixes(newestInHand(cs))
 	judgeGone(cs, verdicts)
+	memory := memoryOf(cs, verdicts)
+	chargeUnheld(cs, verdicts, sent.Patterns.priceOfMemory())
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts)}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}

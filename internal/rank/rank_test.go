@@ -367,3 +367,19 @@ func TestWhatDigestsKeepChangesNoChoice(t *testing.T) {
 		}
 	})
 }
+
+// Who sells several pieces at once moves two numbers by an unusual step, for one reason.
+func TestOneUnusualStepIsOneSurpriseHoweverManyNumbersItMoves(t *testing.T) {
+	priceOf := func(body func(n int) string) int {
+		var cs []Candidate
+		for n := range 6 {
+			cs = append(cs, heldAt(int64(n+1), body(n)))
+		}
+		return (&weighing{}).weigh(cs, digesterOf([]byte(body(8))), false)[5].price
+	}
+	one := priceOf(func(n int) string { return fmt.Sprintf(`{"sold":%d}`, n) })
+	three := priceOf(func(n int) string { return fmt.Sprintf(`{"left":%d,"sold":%d,"value":%d}`, 100-n, n, 9*n) })
+	if one == 0 || three != one {
+		t.Errorf("one number costs %d, three cost %d", one, three)
+	}
+}

@@ -1,0 +1,68 @@
+package rank
+
+import "math"
+
+// Memory says whether a client wrote from memory, as far as the content shows that: it changed again what it had sent before, although
+// something else was stored.
+type Memory uint8
+
+// What content shows of memory.
+const (
+	MemoryUnknown Memory = iota
+	FromMemory
+	FromRead
+)
+
+// memoryOf compares the likeliest view that a client has sent with the likeliest candidate that a client has in hand. It goes before
+// chargeUnheld: what is learnt must not come from what was learnt before.
+func memoryOf(cs []Candidate, verdicts []verdict) Memory {
+	held, sent := -1, -1
+	for i := range verdicts {
+		best := &held
+		if cs[i].View {
+			best = &sent
+		}
+		if (cs[i].View || !cs[i].Spent) && (*best < 0 || verdicts[i].likelier(&verdicts[*best])) {
+			*best = i
+		}
+	}
+	if held < 0 || sent < 0 {
+		return MemoryUnknown
+	}
+	h, s := &verdicts[held], &verdicts[sent]
+	switch {
+	case h.unknown || s.unknown || h.far && s.far || h.changes == s.changes:
+		return MemoryUnknown
+	case s.far || !h.far && s.price >= h.price+evident:
+		return FromRead
+	case h.far || h.price >= s.price+evident:
+		return FromMemory
+	}
+	return MemoryUnknown
+}
+
+// The price of a view that a client has sent is between leastMemory and mostMemory. evident is the least difference in price that shows
+// whether a client wrote from one.
+const leastMemory, mostMemory, evident = 4, 16, 4
+
+func (p *Patterns) addMemory(m Memory) {
+	switch m {
+	case FromMemory:
+		p.fromMemory++
+	case FromRead:
+		p.fromReads++
+	case MemoryUnknown:
+	}
+	if p.fromMemory+p.fromReads > enoughChanges {
+		p.fromMemory, p.fromReads = p.fromMemory/2, p.fromReads/2
+	}
+}
+
+// priceOfMemory is the price of a view that a client has sent: the less often clients write from memory, the higher. p may be nil.
+func (p *Patterns) priceOfMemory() int {
+	if p == nil {
+		return spent
+	}
+	often := float64(p.fromMemory+1) / float64(p.fromMemory+p.fromReads+8) // if nothing is known, the price is spent
+	return max(leastMemory, min(int(math.Round(-Bit*math.Log2(often))), mostMemory))
+}

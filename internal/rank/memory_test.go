@@ -1,0 +1,82 @@
+package rank
+
+import "testing"
+
+// sentView is what a client has sent while something else was stored.
+func sentView(version int64, body string) Candidate {
+	return Candidate{Revision: at(version, body), Spent: true, View: true}
+}
+
+func TestContentShowsWhetherAClientWroteFromMemory(t *testing.T) {
+	cs := []Candidate{
+		sentView(2, `{"lines":["apples","bread"],"note":"fragile, please call before"}`),
+		heldAt(2, `{"lines":["bread","milk"],"note":"none"}`),
+	}
+	for name, c := range map[string]struct {
+		sent string
+		want Memory
+	}{
+		"what only the view has":          {`{"lines":["apples","bread","eggs"],"note":"fragile, please call before"}`, FromMemory},
+		"what only the held revision has": {`{"lines":["bread","milk","eggs"],"note":"none"}`, FromRead},
+		"something else":                  {`{"lines":["bread"],"note":""}`, MemoryUnknown},
+	} {
+		if got := Likeliest(cs, Sent{Body: []byte(c.sent)}).Memory; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	same := []Candidate{sentView(2, `{"n":1}`), heldAt(3, `{"n":1}`)}
+	if got := Likeliest(same, Sent{Body: []byte(`{"n":2}`)}).Memory; got != MemoryUnknown {
+		t.Errorf("both are the same: %v", got)
+	}
+	if got := Likeliest(cs[:1], Sent{Body: []byte(`{"lines":["apples"]}`)}).Memory; got != MemoryUnknown {
+		t.Errorf("nobody has read anything: %v", got)
+	}
+}
+
+// One client has read 2, and another one has sent what is in memory. A bare count doesn't tell which of the two has counted.
+func TestHabitsTellHowLikelyAClientWritesFromMemory(t *testing.T) {
+	view, held := sentView(1, `{"count":11,"by":"ada"}`), heldAt(2, `{"count":11,"by":"bob"}`)
+	sent := Sent{Body: []byte(`{"count":12,"by":"ada"}`)}
+	learn := func(m Memory, n int) {
+		var p Patterns
+		for range n {
+			p.Learn(&Choice{Memory: m})
+		}
+		sent.Patterns = &p
+	}
+	for _, c := range []struct {
+		memory Memory
+		times  int
+		want   int
+	}{{FromRead, 100, 1}, {FromMemory, 30, 0}} {
+		learn(c.memory, c.times)
+		if got := Likeliest([]Candidate{view, held}, sent); got.Best != c.want || !got.Ambiguous {
+			t.Errorf("after %d of %v: %+v", c.times, c.memory, got)
+		}
+	}
+}
+
+func TestThePriceOfMemoryFollowsWhatClientsDo(t *testing.T) {
+	if got := (*Patterns)(nil).priceOfMemory(); got != spent {
+		t.Errorf("nothing is known: %d", got)
+	}
+	var p Patterns
+	for _, step := range []struct {
+		memory Memory
+		n      int
+		want   int
+	}{
+		{MemoryUnknown, 50, spent},
+		{FromRead, 8, mostMemory},
+		{FromMemory, 8, 6},
+		{FromMemory, 1000, leastMemory},
+		{FromRead, 1000, mostMemory}, // what was long ago counts less and less
+	} {
+		for range step.n {
+			p.addMemory(step.memory)
+		}
+		if got := p.priceOfMemory(); got != step.want {
+			t.Errorf("after %d of %v: %d, want %d", step.n, step.memory, got, step.want)
+		}
+	}
+}
