@@ -56,7 +56,7 @@ type verdict struct {
 	price    int     // how unlikely the changes are
 	removals int     // the part of price for content that the client would have taken out
 	idle     int     // the part of price for numbers that the client would have left alone, although all other clients move them
-	odd      int     // the part for numbers that the client would have moved by another step than is usual
+	odd      int     // the most that a number costs that the client would have moved by another step than is usual
 	edits    int     // how many changes there are
 	times    int     // how many of the changes set a time
 	from, to int     // where the changes are in weighing.changes

@@ -44,12 +44,14 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	for k, step := range w.steps {
 		if v := &w.verdicts[k]; v.edits > 0 {
 			v.moved += math.Abs(step)
-			part := &v.odd
+			price := h.price(step)
 			if step == 0 {
-				part = &v.idle
+				price -= min(price, v.idle)
+				v.idle += price
+			} else {
+				price -= min(price, v.odd) / 2 // one change often moves several numbers, all of them in an unusual way
+				v.odd = max(v.odd, price)
 			}
-			price := max(0, h.price(step)-*part) // one reason is enough to move several numbers in an odd way
-			*part += price
 			v.price += price
 			if far := math.Abs(step) / usual; far > freeStep {
 				v.price += farStep * int(math.Ceil(min(64, math.Log2(far/freeStep))))
