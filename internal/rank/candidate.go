@@ -99,9 +99,9 @@ func likeliest(verdicts []verdict) (best int) {
 
 // certain reports whether the client's changes are certain: the client would have made the same changes to all candidates that are nearly
 // as likely as the best one.
-func certain(verdicts []verdict, best int) bool {
+func certain(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
-	if b.unknown || b.price >= spent {
+	if b.unknown || cs[best].Spent || b.price >= spent {
 		return false
 	}
 	for i := range verdicts {
@@ -114,11 +114,11 @@ func certain(verdicts []verdict, best int) bool {
 }
 
 // ambiguous reports whether the base may be another candidate than the best one, with other changes.
-func ambiguous(verdicts []verdict, best int) bool {
+func ambiguous(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
 	for i := range verdicts {
 		v := &verdicts[i]
-		if i != best && !v.far && (v.unknown || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
+		if i != best && !v.far && (v.unknown || cs[best].Spent || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
 			return true
 		}
 	}

@@ -33,17 +33,16 @@ func memoryOf(cs []Candidate, verdicts []verdict) Memory {
 	switch {
 	case h.unknown || s.unknown || h.far && s.far || h.changes == s.changes:
 		return MemoryUnknown
-	case s.far || !h.far && s.price >= h.price+evident:
+	case s.far || !h.far && s.price >= h.price+spent:
 		return FromRead
-	case h.far || h.price >= s.price+evident:
+	case h.far || h.price >= s.price+spent:
 		return FromMemory
 	}
 	return MemoryUnknown
 }
 
-// The price of a view that a client has sent is between leastMemory and mostMemory. evident is the least difference in price that shows
-// whether a client wrote from one.
-const leastMemory, mostMemory, evident = 4, 16, 4
+// The price of a view that a client has sent is between these two.
+const leastMemory, mostMemory = 8, 16
 
 func (p *Patterns) addMemory(m Memory) {
 	switch m {

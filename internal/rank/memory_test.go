@@ -10,14 +10,14 @@ func sentView(version int64, body string) Candidate {
 func TestContentShowsWhetherAClientWroteFromMemory(t *testing.T) {
 	cs := []Candidate{
 		sentView(2, `{"lines":["apples","bread"],"note":"fragile, please call before"}`),
-		heldAt(2, `{"lines":["bread","milk"],"note":"none"}`),
+		heldAt(2, `{"lines":["bread","milk"],"note":"leave it at the neighbour's door"}`),
 	}
 	for name, c := range map[string]struct {
 		sent string
 		want Memory
 	}{
 		"what only the view has":          {`{"lines":["apples","bread","eggs"],"note":"fragile, please call before"}`, FromMemory},
-		"what only the held revision has": {`{"lines":["bread","milk","eggs"],"note":"none"}`, FromRead},
+		"what only the held revision has": {`{"lines":["bread","milk","eggs"],"note":"leave it at the neighbour's door"}`, FromRead},
 		"something else":                  {`{"lines":["bread"],"note":""}`, MemoryUnknown},
 	} {
 		if got := Likeliest(cs, Sent{Body: []byte(c.sent)}).Memory; got != c.want {
@@ -35,8 +35,8 @@ func TestContentShowsWhetherAClientWroteFromMemory(t *testing.T) {
 
 // One client has read 2, and another one has sent what is in memory. A bare count doesn't tell which of the two has counted.
 func TestHabitsTellHowLikelyAClientWritesFromMemory(t *testing.T) {
-	view, held := sentView(1, `{"count":11,"by":"ada"}`), heldAt(2, `{"count":11,"by":"bob"}`)
-	sent := Sent{Body: []byte(`{"count":12,"by":"ada"}`)}
+	view, held := sentView(1, `{"count":11,"by":"adams"}`), heldAt(2, `{"count":11,"by":"bob"}`)
+	sent := Sent{Body: []byte(`{"count":12,"by":"adams"}`)}
 	learn := func(m Memory, n int) {
 		var p Patterns
 		for range n {
@@ -68,7 +68,7 @@ func TestThePriceOfMemoryFollowsWhatClientsDo(t *testing.T) {
 	}{
 		{MemoryUnknown, 50, spent},
 		{FromRead, 8, mostMemory},
-		{FromMemory, 8, 6},
+		{FromMemory, 5, 8},
 		{FromMemory, 1000, leastMemory},
 		{FromRead, 1000, mostMemory}, // what was long ago counts less and less
 	} {

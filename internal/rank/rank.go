@@ -78,13 +78,13 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	}
 	judgeSaves(verdicts)
 	c.Best = likeliest(verdicts)
-	if c.Certain = certain(verdicts, c.Best); c.Certain {
+	if c.Certain = certain(cs, verdicts, c.Best); c.Certain {
 		c.Pattern = w.patternOf(cs, c.Best)
 	}
 	w.judgePatterns(cs, sent.Patterns, c.Best)
 	c.Best = likeliest(verdicts)
 	against := verdicts[c.Best].far || verdicts[byContent].changes != verdicts[c.Best].changes
-	c.Ambiguous = against || ambiguous(verdicts, c.Best)
+	c.Ambiguous = against || ambiguous(cs, verdicts, c.Best)
 	return c
 }
 

@@ -17,7 +17,7 @@ const traceMargin = 14
 // traceOf returns what the content shows of traces. best is the choice by content alone. traceOf is TraceUnknown if a read of the write's
 // trace has the same changes as best, or is nearly as likely.
 func traceOf(cs []Candidate, verdicts []verdict, best int) Trace {
-	if verdicts[best].saves() || !certain(verdicts, best) {
+	if verdicts[best].saves() || !certain(cs, verdicts, best) {
 		return TraceUnknown
 	}
 	inTrace, others := false, false
