@@ -15,7 +15,7 @@ const (
 	unjudged   sight = iota
 	unclear          // it may have seen it or not: others have moved numbers, or have put in nothing, or one entry that the client has, too
 	sawNothing       // others have put in entries or members, and the client has none of these: nothing of its change is an echo
-	sawSome          // it has several new entries of a list that others have, too, or one whose id it can't have made up by itself, too
+	sawSome          // it has several new entries of a list that others have, too, or one that it can't have made up by itself
 )
 
 // sight judges it once for the whole document. It needs the workspace's table.
@@ -101,7 +101,7 @@ func (r *run) shareList(in *common, b, s, c tree.Value) {
 			continue
 		}
 		mine[id] = 0
-		if both < maxIdentities && hasNewID(e, base) {
+		if both < maxIdentities && isMadeUp(e, base) {
 			in.echo = true
 		}
 		both += n
@@ -118,16 +118,52 @@ const maxShared = 1
 // madeUp are the names under which a program makes up an id for a new entry.
 var madeUp = []string{"id", "_id", "uuid", "guid", "key"}
 
-// hasNewID reports whether an entry has an id that a client has made up for it, because no entry of the base has that. Two clients don't
-// make up the same.
-func hasNewID(e tree.Value, base []tree.Value) bool {
+// isMadeUp reports whether a client has made up something for an entry that no entry of the base has: an id, or a time that it has taken
+// from its clock. Two clients don't make up the same.
+func isMadeUp(e tree.Value, base []tree.Value) bool {
 	if e.Kind() != tree.Object {
 		return false
 	}
 	for _, name := range madeUp {
 		if id := diff.KeyOf(e, name); id.Exists() {
-			return !slices.ContainsFunc(base, func(o tree.Value) bool { return o.Kind() == tree.Object && diff.KeyOf(o, name).Equal(id) })
+			return isNew(id, base)
+		}
+	}
+	for m := e.First(); m.Exists(); m = m.Next() {
+		if isInstant(m) {
+			return isNew(m, base)
 		}
 	}
 	return false
 }
+
+// isNew reports whether no entry of the base has the member.
+func isNew(m tree.Value, base []tree.Value) bool {
+	return !slices.ContainsFunc(base, func(o tree.Value) bool {
+		members := o.Finder()
+		return members.Like(m).Equal(m)
+	})
+}
+
+// isInstant reports whether a text is a time as a clock shows it, with a part of a second. Two clients may well have the same second, or the
+// same day, which some programs write with a part of a second that is 0.
+func isInstant(v tree.Value) bool {
+	const layout = `"2006-01-02T15:04:05.`
+	raw := v.Raw()
+	if v.Kind() != tree.String || len(raw) <= len(layout) {
+		return false
+	}
+	for i, c := range []byte(layout) {
+		if isDigit(c) != isDigit(raw[i]) || !isDigit(c) && c != 'T' && c != raw[i] {
+			return false
+		}
+	}
+	for _, c := range raw[len(layout):] {
+		if c != '0' {
+			return isDigit(c)
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -32,6 +32,21 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 			`{"n":1,"tx":[{"id":"A","x":1},{"id":"S"}]}`, true},
 		"it has that, and goes on": {
 			`{"n":0,"tx":[]}`, `{"n":2,"tx":[{"id":"A"},{"id":"B"}]}`, `{"n":1,"tx":[{"id":"A"}]}`, `{"n":2,"tx":[{"id":"A"},{"id":"B"}]}`, true},
+		"it has an entry with the time that another has taken from its clock": {
+			`{"n":0,"log":[]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},"new"]}`,
+			`{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"}]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},"new"]}`, true},
+		"others may well have the same second": {
+			`{"n":0,"log":[]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`,
+			`{"n":2,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"},{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, false},
+		"others may well have the same day": {
+			`{"n":0,"log":[]}`, `{"n":1,"log":[{"due":"2026-01-02T00:00:00.000Z"}]}`, `{"n":1,"log":[{"due":"2026-01-02T00:00:00.000Z"}]}`,
+			`{"n":2,"log":[{"due":"2026-01-02T00:00:00.000Z"},{"due":"2026-01-02T00:00:00.000Z"}]}`, false},
+		"all entries have one time": {
+			`{"n":0,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},{"by":"B","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},{"by":"B","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":2,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},{"by":"B","at":"2026-01-02T03:04:05.678Z"},` +
+				`{"by":"B","at":"2026-01-02T03:04:05.678Z"}]}`, false},
 		"the entries have no ids": {
 			`{"n":0,"tx":[]}`, `{"n":1,"tx":[{"x":1}]}`, `{"n":1,"tx":[{"x":1}]}`, `{"n":2,"tx":[{"x":1},{"x":1}]}`, false},
 		"both have set the same in an entry": {
