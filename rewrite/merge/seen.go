@@ -145,8 +145,8 @@ func isNew(m tree.Value, base []tree.Value) bool {
 	})
 }
 
-// isInstant reports whether a text is a time as a clock shows it, with a part of a second. Two clients may well have the same second. They may
-// have the same day, too, which some programs write with a part of a second that is 0.
+// isInstant reports whether a text is a time as a clock shows it, with a part of a second. Two clients may well have the same second, or
+// the same day. Some programs write a day with a part of a second that is 0.
 func isInstant(v tree.Value) bool {
 	const layout = `"2006-01-02T15:04:05.`
 	raw := v.Raw()
