@@ -48,9 +48,8 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 			if step == 0 {
 				price -= min(price, v.idle)
 				v.idle += price
-			} else {
-				price -= min(price, v.odd) / 2 // one change often moves several numbers, all of them in an unusual way
-				v.odd = max(v.odd, price)
+			} else { // one change often moves several numbers, all of them in an unusual way
+				price, v.odd = price-min(price, v.odd)/2, max(v.odd, price)
 			}
 			v.price += price
 			if far := math.Abs(step) / usual; far > freeStep {

@@ -372,14 +372,21 @@ func TestWhatDigestsKeepChangesNoChoice(t *testing.T) {
 func TestEachFurtherNumberWithAnUnusualStepCostsHalf(t *testing.T) {
 	priceOf := func(body func(n int) string) int {
 		var cs []Candidate
-		for n := range 6 {
+		for n := range 12 {
 			cs = append(cs, heldAt(int64(n+1), body(n)))
 		}
-		return (&weighing{}).weigh(cs, digesterOf([]byte(body(8))), false)[5].price
+		return (&weighing{}).weigh(cs, digesterOf([]byte(body(14))), false)[11].price
 	}
 	one := priceOf(func(n int) string { return fmt.Sprintf(`{"sold":%d}`, n) })
 	three := priceOf(func(n int) string { return fmt.Sprintf(`{"left":%d,"sold":%d,"value":%d}`, 100-n, n, 9*n) })
 	if one == 0 || three != one+2*(one-one/2) {
 		t.Errorf("one number costs %d, three cost %d", one, three)
+	}
+	late := priceOf(func(n int) string { return fmt.Sprintf(`{"late":%d}`, max(0, n-8)) })
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // the order in which numbers are judged depends on their names
+		mixed := priceOf(func(n int) string { return fmt.Sprintf(`{"left":%d,"sold":%d,%q:%d}`, 100-n, n, name, max(0, n-8)) })
+		if late == 0 || late == one || mixed != one+(one-one/2)+(late-late/2) {
+			t.Errorf("two numbers cost %d each, and %s costs %d, but all three cost %d", one, name, late, mixed)
+		}
 	}
 }
