@@ -146,7 +146,7 @@ func isNew(m tree.Value, base []tree.Value) bool {
 }
 
 // isInstant reports whether a text is a time as a clock shows it, with a part of a second. Two clients may well have the same second, or
-// the same day. Some programs write a day with a part of a second that is 0.
+// the same day. Some programs write the beginning of a day with zeros as the part of a second, and its end with nines.
 func isInstant(v tree.Value) bool {
 	const layout = `"2006-01-02T15:04:05.`
 	raw := v.Raw()
@@ -159,7 +159,7 @@ func isInstant(v tree.Value) bool {
 		}
 	}
 	for _, c := range raw[len(layout):] {
-		if c != '0' {
+		if c != '0' && c != '9' {
 			return isDigit(c)
 		}
 	}

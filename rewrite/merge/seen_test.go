@@ -41,6 +41,9 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 		"others may well have the same day": {
 			`{"n":0,"log":[]}`, `{"n":1,"log":[{"due":"2026-01-02T00:00:00.000Z"}]}`, `{"n":1,"log":[{"due":"2026-01-02T00:00:00.000Z"}]}`,
 			`{"n":2,"log":[{"due":"2026-01-02T00:00:00.000Z"},{"due":"2026-01-02T00:00:00.000Z"}]}`, false},
+		"others may well have the same end of a day": {
+			`{"n":0,"log":[]}`, `{"n":1,"log":[{"until":"2026-01-02T23:59:59.999Z"}]}`, `{"n":1,"log":[{"until":"2026-01-02T23:59:59.999Z"}]}`,
+			`{"n":2,"log":[{"until":"2026-01-02T23:59:59.999Z"},{"until":"2026-01-02T23:59:59.999Z"}]}`, false},
 		"all entries have one time": {
 			`{"n":0,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"}]}`,
 			`{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},{"by":"B","at":"2026-01-02T03:04:05.678Z"}]}`,
