@@ -2,8 +2,8 @@ package rank
 
 import "math"
 
-// Memory says whether a client wrote from memory, as far as the content shows that: it changed again what it had sent before, although
-// something else was stored.
+// Memory says whether a client wrote from memory, as far as the content shows that: it changed what it had sent before, or sent it once
+// more, although something else was stored.
 type Memory uint8
 
 // What content shows of memory.
@@ -32,6 +32,8 @@ func memoryOf(cs []Candidate, verdicts []verdict) Memory {
 	h, s := &verdicts[held], &verdicts[sent]
 	switch {
 	case h.unknown || s.unknown || h.far && s.far || h.changes == s.changes:
+		return MemoryUnknown
+	case cs[held].Digest == nil || cs[sent].Digest == nil: // it only counts as far: it wasn't compared
 		return MemoryUnknown
 	case s.far || !h.far && s.price >= h.price+spent:
 		return FromRead

@@ -1,6 +1,10 @@
 package rank
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // sentView is what a client has sent while something else was stored.
 func sentView(version int64, body string) Candidate {
@@ -77,6 +81,24 @@ func TestThePriceOfMemoryFollowsWhatClientsDo(t *testing.T) {
 		}
 		if got := p.priceOfMemory(); got != step.want {
 			t.Errorf("after %d of %v: %d, want %d", step.n, step.memory, got, step.want)
+		}
+	}
+}
+
+// A view that is old isn't compared if the newer revisions are large.
+func TestWhatIsntComparedShowsNothingOfMemory(t *testing.T) {
+	large := func(n int) string {
+		var b strings.Builder
+		for i := range 9000 {
+			fmt.Fprintf(&b, `"k%d":"%d and %d",`, i, n, i)
+		}
+		return `{` + b.String() + `"n":1}`
+	}
+	cs := []Candidate{sentView(2, large(1)), heldAt(3, large(2)), heldAt(4, large(3))}
+	for n, body := range []string{large(1), large(3)} {
+		body = strings.Replace(body, `"n":1`, `"n":2`, 1)
+		if got := Likeliest(cs, Sent{Body: []byte(body)}).Memory; got != MemoryUnknown {
+			t.Errorf("%d: %v", n, got)
 		}
 	}
 }
