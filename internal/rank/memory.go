@@ -31,7 +31,7 @@ func memoryOf(cs []Candidate, verdicts []verdict) Memory {
 	}
 	h, s := &verdicts[held], &verdicts[sent]
 	switch {
-	case h.unknown || s.unknown || h.far && s.far || h.changes == s.changes:
+	case h.unknown || s.unknown || h.changes == s.changes: // of two that are far, too
 		return MemoryUnknown
 	case cs[held].Digest == nil || cs[sent].Digest == nil: // it only counts as far: it wasn't compared
 		return MemoryUnknown

@@ -28,6 +28,12 @@ func TestContentShowsWhetherAClientWroteFromMemory(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	little := []Candidate{sentView(2, `{"on":true,"at":"north"}`), heldAt(3, `{"on":false,"at":"south"}`)}
+	for _, sent := range []string{`{"on":true,"at":"east"}`, `{"on":false,"at":"west"}`} {
+		if got := Likeliest(little, Sent{Body: []byte(sent)}).Memory; got != MemoryUnknown {
+			t.Errorf("only the flag of %s shows it: %v", sent, got)
+		}
+	}
 	same := []Candidate{sentView(2, `{"n":1}`), heldAt(3, `{"n":1}`)}
 	if got := Likeliest(same, Sent{Body: []byte(`{"n":2}`)}).Memory; got != MemoryUnknown {
 		t.Errorf("both are the same: %v", got)
@@ -56,6 +62,41 @@ func TestHabitsTellHowLikelyAClientWritesFromMemory(t *testing.T) {
 		learn(c.memory, c.times)
 		if got := Likeliest([]Candidate{view, held}, sent); got.Best != c.want || !got.Ambiguous {
 			t.Errorf("after %d of %v: %+v", c.times, c.memory, got)
+		}
+	}
+}
+
+// What nobody holds is never certain, however often clients write from memory, and however unlikely all else is.
+func TestAWriteFromMemoryIsAlwaysAmbiguous(t *testing.T) {
+	var p Patterns
+	for range 30 {
+		p.addMemory(FromMemory)
+	}
+	cs := []Candidate{
+		sentView(2, `{"lines":["apples","bread"],"note":"fragile, please call before"}`),
+		heldAt(2, `{"lines":["bread","milk"],"note":"leave it at the neighbour's door"}`),
+	}
+	sent := Sent{Body: []byte(`{"lines":["apples","bread","eggs"],"note":"fragile, please call before"}`), Patterns: &p}
+	if got := Likeliest(cs, sent); got.Best != 0 || !got.Ambiguous || got.Certain {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A candidate that needs far too many changes isn't the base.
+func TestWhatIsFarShowsMemory(t *testing.T) {
+	sizes := map[string]int{"a": 100, "b": 120} // the candidate of the sent size says how many changes are too many
+	long := func(prefix string) string {
+		var b strings.Builder
+		for i := range sizes[prefix] {
+			fmt.Fprintf(&b, `"%s%d":%d,`, prefix, i, i)
+		}
+		return `{` + b.String() + `"n":1}`
+	}
+	cs := []Candidate{sentView(2, long("a")), heldAt(2, long("b"))}
+	for prefix, want := range map[string]Memory{"a": FromMemory, "b": FromRead} {
+		body := strings.Replace(long(prefix), `"n":1`, `"n":2`, 1)
+		if got := Likeliest(cs, Sent{Body: []byte(body)}).Memory; got != want {
+			t.Errorf("%s: %v, want %v", prefix, got, want)
 		}
 	}
 }
