@@ -31,3 +31,21 @@ func TestNobodyHasTheHabitsOfOthersForgotten(t *testing.T) {
 		t.Errorf("nothing is forgotten: %d are kept, want %d at most", h.of.Len(), maxHabits)
 	}
 }
+
+// Each thing that a choice shows is learnt, also by itself.
+func TestHabitsAreLearntFromWhatAChoiceShows(t *testing.T) {
+	at := netip.MustParseAddr("10.0.0.1")
+	sess := identity.Inferred(identity.CredentialsOf([]byte("ada")), at).At(identity.NetworkOf(at))
+	for name, c := range map[string]rank.Choice{
+		"":          {},
+		"a pattern": {Certain: true, Pattern: 7},
+		"a part":    {Part: rank.PartRestates},
+		"memory":    {Memory: rank.FromMemory},
+	} {
+		h := NewHabits()
+		h.Learn(sess, "shop", &c)
+		if known := h.Known(sess, "shop") != nil; known != (name != "") {
+			t.Errorf("%q shows something: %v", name, known)
+		}
+	}
+}
