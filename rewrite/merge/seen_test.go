@@ -35,6 +35,9 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 		"it has an entry with the time that another has taken from its clock": {
 			`{"n":0,"log":[]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},"new"]}`,
 			`{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"}]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05.678Z"},"new"]}`, true},
+		"the same, without a T": {
+			`{"n":0,"log":[]}`, `{"n":1,"log":[{"at":"2026-01-02 03:04:05.678"}]}`, `{"n":1,"log":[{"at":"2026-01-02 03:04:05.678"}]}`,
+			`{"n":1,"log":[{"at":"2026-01-02 03:04:05.678"}]}`, true},
 		"others may well have the same second": {
 			`{"n":0,"log":[]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`,
 			`{"n":2,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"},{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, false},
