@@ -22,8 +22,8 @@ type Candidate struct {
 
 // Prices of what is unlikely, in the unit of the weights of a digest.
 const (
-	// spent is the price of a candidate that no client has in hand any more, as far as is known. Of a view that a client has sent, it is the
-	// price until priceOfMemory knows better.
+	// spent is the price of a candidate that no client has in hand any more, as far as is known. A view that a client has sent may
+	// cost less: see priceOfMemory.
 	spent = 12
 	// spentSave is the price of saving such a candidate unchanged. A document with few states often returns to an earlier state. The price
 	// is below narrow, so that the outcome is ambiguous: the write may have saved that candidate.

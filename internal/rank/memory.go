@@ -43,8 +43,9 @@ func memoryOf(cs []Candidate, verdicts []verdict) Memory {
 	return MemoryUnknown
 }
 
-// The price of a view that a client has sent is between these two.
-const leastMemory, mostMemory = 8, 16
+// leastMemory is the lowest price of a view that a client has sent. The highest is spent. With a higher one, some wrong choices would not
+// be ambiguous, and the few writes from memory would be misread.
+const leastMemory = 8
 
 func (p *Patterns) addMemory(m Memory) {
 	switch m {
@@ -59,11 +60,11 @@ func (p *Patterns) addMemory(m Memory) {
 	}
 }
 
-// priceOfMemory is the price of a view that a client has sent: the less often clients write from memory, the higher. p may be nil.
+// priceOfMemory is the price of a view that a client has sent: the more often clients write from memory, the lower. p may be nil.
 func (p *Patterns) priceOfMemory() int {
 	if p == nil {
 		return spent
 	}
-	often := float64(p.fromMemory+1) / float64(p.fromMemory+p.fromReads+8) // if nothing is known, the price is spent
-	return max(leastMemory, min(int(math.Round(-Bit*math.Log2(often))), mostMemory))
+	often := float64(p.fromMemory+1) / float64(p.fromMemory+p.fromReads+8)
+	return max(leastMemory, min(int(math.Round(-Bit*math.Log2(often))), spent))
 }

@@ -112,10 +112,10 @@ func TestThePriceOfMemoryFollowsWhatClientsDo(t *testing.T) {
 		want   int
 	}{
 		{MemoryUnknown, 50, spent},
-		{FromRead, 8, mostMemory},
+		{FromRead, 8, spent},
 		{FromMemory, 5, 8},
 		{FromMemory, 1000, leastMemory},
-		{FromRead, 1000, mostMemory}, // what was long ago counts less and less
+		{FromRead, 1000, spent}, // what was long ago counts less and less
 	} {
 		for range step.n {
 			p.addMemory(step.memory)
