@@ -83,7 +83,7 @@ func TestTheBaseIsFoundByWhatOthersWrote(t *testing.T) {
 		"the engine is slow":               {Config{Trip: 20 * time.Millisecond}, Shapes(), 5},
 		"each write goes by itself":        {Config{Alone: true}, Shapes(), 20},
 		"every other read is a look":       {Config{Looks: 0.5}, Shapes(), 25},
-		"views are saved again":            {Config{Kept: 0.2}, Shapes(), 15},
+		"views are saved again":            {Config{Kept: 0.2}, Shapes(), 25},
 		"clients give up and repeat":       {Config{Slow: 0.05}, Shapes(), 25},
 		"saves that change nothing":        {Config{Unchanged: 0.1}, Shapes(), 75},
 		"traces mislead":                   {Config{Forms: true, Traces: WorkTraces}, []string{"fields", "ticket", "profile", "wiki"}, 60},
