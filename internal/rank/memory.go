@@ -48,15 +48,8 @@ func memoryOf(cs []Candidate, verdicts []verdict) Memory {
 const leastMemory = 8
 
 func (p *Patterns) addMemory(m Memory) {
-	switch m {
-	case FromMemory:
-		p.fromMemory++
-	case FromRead:
-		p.fromReads++
-	case MemoryUnknown:
-	}
-	if p.fromMemory+p.fromReads > enoughChanges {
-		p.fromMemory, p.fromReads = p.fromMemory/2, p.fromReads/2
+	if m != MemoryUnknown {
+		p.memory.note(m == FromMemory)
 	}
 }
 
@@ -65,6 +58,6 @@ func (p *Patterns) priceOfMemory() int {
 	if p == nil {
 		return spent
 	}
-	often := float64(p.fromMemory+1) / float64(p.fromMemory+p.fromReads+8)
+	often := float64(p.memory.yes+1) / float64(p.memory.yes+p.memory.no+8)
 	return max(leastMemory, min(int(math.Round(-Bit*math.Log2(often))), spent))
 }

@@ -73,20 +73,13 @@ func (w *weighing) chargeRestated() {
 }
 
 func (p *Patterns) addPart(part Part) {
-	switch part {
-	case PartChanges:
-		p.changing++
-	case PartRestates:
-		p.restating++
-	case PartUnknown:
-	}
-	if p.changing+p.restating > enoughChanges {
-		p.changing, p.restating = p.changing/2, p.restating/2
+	if part != PartUnknown {
+		p.parts.note(part == PartChanges)
 	}
 }
 
 // partsAreChanges reports whether clients send parts that hold only their changes, as earlier parts have shown. Nearly all parts have to
 // show it, and more than a few. p may be nil.
 func (p *Patterns) partsAreChanges() bool {
-	return p != nil && p.changing >= 8 && 16*p.restating <= p.changing
+	return p != nil && p.parts.yes >= 8 && 16*p.parts.no <= p.parts.yes
 }

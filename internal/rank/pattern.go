@@ -12,12 +12,24 @@ import (
 //
 // The zero value knows nothing. Patterns are a value: a copy doesn't change with the original.
 type Patterns struct {
-	known [maxPatterns]frequency
-	total int
-	// How many parts of the document may hold only changes, and how many hold more: see Part.
-	changing, restating int32
-	// How many writes came from memory, and how many from reads: see Memory.
-	fromMemory, fromReads int32
+	known  [maxPatterns]frequency
+	total  int
+	parts  tally // whether parts hold only changes: see Part
+	memory tally // whether clients write from memory: see Memory
+}
+
+// tally is how often something was so, and how often it wasn't. What was long ago counts less.
+type tally struct{ yes, no int32 }
+
+func (t *tally) note(so bool) {
+	if so {
+		t.yes++
+	} else {
+		t.no++
+	}
+	if t.yes+t.no > enoughChanges {
+		t.yes, t.no = t.yes/2, t.no/2
+	}
 }
 
 // frequency is how often a pattern was seen.
