@@ -97,11 +97,14 @@ func likeliest(verdicts []verdict) (best int) {
 	return best
 }
 
+// isUnlikely reports whether a candidate is unlikely in itself: no client has it in hand, or it costs as much as if none had.
+func isUnlikely(c *Candidate, v *verdict) bool { return c.Spent || v.price >= spent }
+
 // certain reports whether the client's changes are certain: the client would have made the same changes to all candidates that are nearly
 // as likely as the best one.
 func certain(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
-	if b.unknown || cs[best].Spent || b.price >= spent {
+	if b.unknown || isUnlikely(&cs[best], b) {
 		return false
 	}
 	for i := range verdicts {
@@ -116,9 +119,10 @@ func certain(cs []Candidate, verdicts []verdict, best int) bool {
 // ambiguous reports whether the base may be another candidate than the best one, with other changes.
 func ambiguous(cs []Candidate, verdicts []verdict, best int) bool {
 	b := &verdicts[best]
+	unlikely := isUnlikely(&cs[best], b)
 	for i := range verdicts {
 		v := &verdicts[i]
-		if i != best && !v.far && (v.unknown || cs[best].Spent || b.price >= spent || v.price < b.price+narrow && v.changes != b.changes) {
+		if i != best && !v.far && (unlikely || v.unknown || v.price < b.price+narrow && v.changes != b.changes) {
 			return true
 		}
 	}
