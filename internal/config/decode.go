@@ -142,10 +142,7 @@ func (d *decoder) mark(path string, key, value *yaml.Node) {
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	names := keys(v.Type())
-	form := "keys with values, found %s"
-	if path != "" {
-		form += "; the keys here are " + strings.Join(names, ", ")
-	}
+	form := "keys with values, found %s; the keys here are " + strings.Join(names, ", ")
 	for _, e := range d.entries(n, path, form) {
 		f, ok := fieldOf(v.Type(), e.name)
 		if !ok {
@@ -175,6 +172,9 @@ func (d *decoder) unknownKey(name, path string, names []string) string {
 	}
 	if near := spelling.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown key %q; did you mean %q?", name, near)
+	}
+	if longer := withWord(name, names); longer != "" {
+		return fmt.Sprintf("unknown key %q; did you mean %s?", name, longer)
 	}
 	if section := sectionOf(name, path); section != "" && !d.foreign {
 		return fmt.Sprintf("unknown key %q; it belongs into %s", name, section)

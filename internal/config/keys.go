@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,9 +34,23 @@ func keys(t reflect.Type) []string {
 	return names
 }
 
+// withWord lists the keys that have name as one of their words: tls is listen_tls, or admin_tls. It is empty if there is none.
+func withWord(name string, names []string) string {
+	var longer []string
+	for _, key := range names {
+		if strings.Contains("_"+key+"_", "_"+name+"_") {
+			longer = append(longer, strconv.Quote(key))
+		}
+	}
+	return strings.Join(longer, " or ")
+}
+
 // sectionOf finds the section in which a key of that name stands, for keys that were written one level too high or too low. Of several
 // sections the one directly below path counts. It is empty if there is none, or more than one elsewhere.
 func sectionOf(name, path string) string {
+	if strings.HasPrefix(name, "/") { // a JSON Pointer
+		return "rules[].merge.paths"
+	}
 	var found []string
 	searchKey(reflect.TypeFor[Config](), "", name, &found)
 	if len(found) == 1 {
