@@ -73,6 +73,22 @@ func TestWhatAMergeJoinedIsTold(t *testing.T) {
 	}
 }
 
+// A write that its rule refuses, such as the sale of something that is sold out, has met nobody: `optimist hot` must not list its document.
+func TestRefusalOfARuleIsNoConflict(t *testing.T) {
+	const rules = `rules: [{name: r, merge: {paths: {/n: sum}}, transform: [{op: refuse, message: sold out, when: candidate.n < 0}]}]`
+	w, m := newWorld(t, rules), &meetings{}
+	w.start(Options{Events: m.events()})
+	a, b := w.client("a"), w.client("b")
+	w.put("1", `{"n":1}`)
+	a.read("1")
+	b.read("1")
+	has(t, a.save("1", `{"n":-1}`), 409, "refused")
+	m.want(t, "a write that the rule refuses in any case")
+	has(t, a.save("1", `{"n":0}`), 200, "guarded")
+	has(t, b.save("1", `{"n":0}`), 409, "guarded")
+	m.want(t, "a write that the rule refuses only because of another client's write", "shop/1 refused   ")
+}
+
 // The changes that share a write meet each other, and each is told what it was merged into.
 func TestWhatASharedWriteJoinedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -335,10 +335,17 @@ func (c *change) noop() *noop.Write {
 	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }
 
+// metOthers reports whether a change met changes of other clients. A 409 without an attempt may be the refusal of a rule or of a lock: its
+// write would have been refused just so if its client were alone.
+func (c *change) metOthers() bool {
+	refused := c.answer != nil && c.answer.Status == http.StatusConflict
+	alone := c.attempts == 0 && (c.obstacle == unfit || c.obstacle == locked)
+	return c.attempts > 1 || c.Outcome.Kind.IsMerge() || refused && !alone
+}
+
 // reportCollision calls Events.Collision for a change that met changes of other clients.
 func (s *Service) reportCollision(c *change) {
-	conflict := c.attempts > 1 || c.Outcome.Kind.IsMerge() || c.answer != nil && c.answer.Status == http.StatusConflict
-	if s.events.Collision == nil || !conflict {
+	if s.events.Collision == nil || !c.metOthers() {
 		return
 	}
 	l := learn.Conflict{Ref: c.Ref(), Name: c.Name, Client: c.req.Client, Rule: c.Rule.Name, Merger: c.Rule.Merger, Setter: c.Rule,
