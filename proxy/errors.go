@@ -34,7 +34,6 @@ var (
 	errIdle          = errors.New("no request came")
 	errInterrupted   = errors.New("the rest of the body is not wanted")
 	errCrowded       = errors.New("too many clients are connected")
-	errPlain         = errors.New("this port speaks TLS: the URL must begin with https")
 	errNoAnswer      = errors.New("the request was taken and not answered")
 	// errNotJSON reports an answer of the engine that should have been rewritten, and isn't JSON.
 	errNotJSON = errors.New("the engine's answer is not a JSON document")

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -58,11 +57,10 @@ func (c *conn) handshake() bool {
 // refuseHandshake ends a connection whose client speaks no TLS that the door takes. If the client speaks HTTP, it gets an answer with the
 // reason.
 func (c *conn) refuseHandshake(err error) {
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader[:]) {
+	if secure.PlainHTTP(err) != nil {
 		c.tls = nil
 		c.lastRequest = true
-		c.x.Fail(&Failure{Status: 400, Type: TypeHandshake, Reason: errPlain.Error()})
+		c.x.Fail(&Failure{Status: 400, Type: TypeHandshake, Reason: secure.ErrPlain.Error()})
 		return
 	}
 	c.x.broken = true
@@ -71,14 +69,4 @@ func (c *conn) refuseHandshake(err error) {
 	}
 	c.server.metrics.Failed(TypeHandshake)
 	c.server.log.Debug("TLS handshake failed", obs.KeyClient, c.client.String(), obs.KeyError, err.Error())
-}
-
-// looksLikeHTTP reports whether what should be the head of a record is the beginning of a request without TLS.
-func looksLikeHTTP(head []byte) bool {
-	for _, method := range []string{"GET /", "HEAD ", "POST ", "PUT /", "DELET", "PATCH", "OPTIO"} {
-		if bytes.Equal(head, []byte(method)) {
-			return true
-		}
-	}
-	return false
 }

@@ -41,7 +41,7 @@ func TestMistakesAboutTLSAreNamed(t *testing.T) {
 		"doctor, authority":              {[]string{"doctor", "--upstream", "https://" + secure.data}, "name the file with the certificate's authority in upstream.tls.ca_file (doctor: --ca-file)"},
 		"doctor, another name":           {[]string{"doctor", "--config", config}, "write a name that the certificate has in the URL, or as upstream.tls.server_name"},
 		"admin, another name":            {[]string{"mode", "--admin", byName(secure.admin), "--admin-ca-file", a.File}, "write a name that the certificate has in --admin"},
-		"admin, http to TLS":             {[]string{"mode", "--admin", secure.admin}, useHTTPS},
+		"admin, http to TLS":             {[]string{"mode", "--admin", secure.admin}, "this port speaks TLS: the URL must begin with https"},
 		"admin, https to plain":          {[]string{"mode", "--admin", "https://" + plain.admin}, useHTTP},
 		"admin, authority":               {[]string{"mode", "--admin", "https://" + secure.admin}, "name the file with the certificate's authority in --admin-ca-file"},
 		"explain, http to TLS":           {explain("http://" + secure.data), useHTTPS[1:]},

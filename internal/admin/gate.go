@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"optimist/internal/api"
+	"optimist/internal/secure"
 	"optimist/internal/wire"
 )
 
@@ -99,7 +100,14 @@ type tlsGate struct {
 	tls *tls.Conn
 }
 
-func (g *tlsGate) Handshake() error { return g.tls.Handshake() }
+// Handshake tells a client that speaks no TLS what is wrong.
+func (g *tlsGate) Handshake() error {
+	err := g.tls.Handshake()
+	if plain := secure.PlainHTTP(err); plain != nil {
+		writeError(plain, 400, secure.ErrPlain)
+	}
+	return err
+}
 
 func (g *tlsGate) ConnectionState() tls.ConnectionState { return g.tls.ConnectionState() }
 
@@ -153,12 +161,17 @@ func (g *gate) refuse(err error) error {
 	if status == 0 {
 		return err
 	}
+	writeError(g.Conn, status, err)
+	g.refused = true
+	return io.EOF
+}
+
+// writeError answers a request that fasthttp doesn't get. The connection ends after it.
+func writeError(conn net.Conn, status int, err error) {
 	body := (&api.Error{Status: status, Type: "invalid_request", Reason: err.Error()}).Append(nil)
 	h := wire.Head{Status: status, Body: wire.Length, Length: int64(len(body)), Close: true, Minor: 1,
 		Fields: []wire.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}
-	_, _ = g.Conn.Write(append(h.AppendResponse(nil), body...))
-	g.refused = true
-	return io.EOF
+	_, _ = conn.Write(append(h.AppendResponse(nil), body...))
 }
 
 // Write drops what fasthttp has to say about a request that the gate has answered.

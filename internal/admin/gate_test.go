@@ -140,6 +140,24 @@ func TestRequestsBehindOneAnotherAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
+// curl said "Empty reply from server", and nothing else.
+func TestHTTPToATLSPortIsToldToUseHTTPS(t *testing.T) {
+	cert, key := certtest.New(t).Issue("by-address")
+	conf, err := secure.NewTLS(secure.Options{Files: secure.Files{Cert: cert, Key: key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveFor(t, Access{}, conf)
+	r, err := s.client.Get("http://127.0.0.1:9281/_optimist/mode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	if body, err := io.ReadAll(r.Body); err != nil || r.StatusCode != 400 || !strings.Contains(string(body), "must begin with https") {
+		t.Errorf("%d %s %v", r.StatusCode, body, err)
+	}
+}
+
 // Clients that begin handshakes and don't end them take the places of their own address alone.
 func TestHandshakesThatNeverEndKeepNobodyOut(t *testing.T) {
 	a := certtest.New(t)

@@ -5,12 +5,14 @@
 package secure
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -92,3 +94,25 @@ func Subject(s *tls.ConnectionState) []byte {
 
 // alternativeNames is the extension's number (RFC 5280 §4.2.1.6). Certificates of machines often have no other names.
 var alternativeNames = asn1.ObjectIdentifier{2, 5, 29, 17}
+
+// ErrPlain is what a client is told that speaks HTTP to a port that speaks TLS.
+var ErrPlain = errors.New("this port speaks TLS: the URL must begin with https")
+
+// PlainHTTP returns the connection of a handshake that failed because the client speaks HTTP without TLS, or nil if err is another error.
+func PlainHTTP(err error) net.Conn {
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) && looksLikeHTTP(record.RecordHeader[:]) {
+		return record.Conn
+	}
+	return nil
+}
+
+// looksLikeHTTP reports whether what should be the head of a record is the beginning of a request without TLS.
+func looksLikeHTTP(head []byte) bool {
+	for _, method := range []string{"GET /", "HEAD ", "POST ", "PUT /", "DELET", "PATCH", "OPTIO"} {
+		if bytes.Equal(head, []byte(method)) {
+			return true
+		}
+	}
+	return false
+}
