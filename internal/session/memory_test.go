@@ -194,13 +194,50 @@ func TestEntriesThatNobodyAsksForLeaveByAge(t *testing.T) {
 }
 
 func TestSmallAndLargeStores(t *testing.T) {
-	for memory, shards := range map[int64]int{1: 1, 0: 16, 8 << 20: 2, 1 << 40: 16} {
+	for memory, shards := range map[int64]int{1: 1, 64 << 20: 1, 0: 4, 128 << 20: 2, 1 << 40: 16} {
 		s := New(Options{Memory: memory})
 		if len(s.shards) != shards {
 			t.Errorf("%d bytes: %d shards", memory, len(s.shards))
 		}
 		s.Read(pool, ref, rev(5, `{"a":1}`), s.Epoch())
 		audit(t, s)
+	}
+}
+
+// In the memory that there is by default, eight clients change one document of 3 MB at once. Each has its own revision in hand, and what it
+// wrote before. All of that is far less than the memory, and so no client's base is lost.
+func TestClientsOfOneLargeDocumentKeepTheirBases(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Memory = 0 })
+	text := strings.Repeat("x", 3<<20)
+	body := func(n int64) string { return fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, text) }
+	var clients []Session
+	for i := range int64(8) {
+		c := identity.Named(alice, fmt.Append(nil, "thread-", i))
+		clients = append(clients, c)
+		s.Read(c, ref, rev(1+i, body(i)), s.Epoch())
+		b := take(t, s, c, body(100+i))
+		b.Commit(Ack{Stored: rev(100+i, body(100+i)), Sent: []byte(body(100 + i))})
+		s.Read(c, ref, rev(100+i, body(100+i)), s.Epoch())
+	}
+	for i, c := range clients {
+		b := take(t, s, c, body(200))
+		want(t, b, KindRead, 100+int64(i))
+		if b.View == nil {
+			t.Errorf("client %d: the body isn't known", i)
+		}
+		b.Release()
+	}
+}
+
+// Clients without a session each have a large document in hand, in a revision of their own.
+func TestReadsOfOneLargeDocumentAddUp(t *testing.T) {
+	s, _ := newTest(t, func(o *Options) { o.Memory = 0 })
+	text := strings.Repeat("x", 1<<20)
+	for i := range int64(8) {
+		s.Read(pool, ref, rev(1+i, fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, text)), s.Epoch())
+	}
+	if n := s.Stats().Crowded; n != 0 {
+		t.Errorf("%d reads were given up", n)
 	}
 }
 

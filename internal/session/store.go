@@ -18,8 +18,9 @@ import (
 const (
 	minMemory = 64 << 10
 	maxShards = 16
-	// minShard is the least memory of a shard: with less, ordinary documents would be too large for it.
-	minShard = 4 << 20
+	// minShard is the least memory of a shard. A document has no more than its shard's memory for all its clients, and a body in it no more
+	// than a quarter. With less, several clients of one document of a few MB would push out each other's reads.
+	minShard = 64 << 20
 	// copyOutside is the size from which a body is copied without holding the shard's lock.
 	copyOutside = 16 << 10
 )
