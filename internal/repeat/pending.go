@@ -149,8 +149,9 @@ func (fs *PendingTable[K]) End(f *Pending, k K, d PendingWrite) (repeat *Attempt
 	return repeat
 }
 
-// maxIdle bounds the entries that are kept for reuse.
-const maxIdle = 64
+// maxIdle bounds the entries that are kept for reuse. A bulk has many writes under way at once, and a store of the usual size has four of
+// these tables.
+const maxIdle = 256
 
 // rest puts f away for reuse if no write is in flight any more, and none waits.
 func (fs *PendingTable[K]) rest(k K, f *Pending) {
