@@ -145,10 +145,11 @@ func isNew(m tree.Value, base []tree.Value) bool {
 	})
 }
 
-// isInstant reports whether a text is a time as a clock shows it, with a part of a second. Two clients may well have the same second, or
-// the same day. Some programs write the beginning of a day with zeros as the part of a second, and its end with nines.
+// isInstant reports whether a text is a time as a clock shows it, and finer than a millisecond. Two busy clients often write in the same
+// millisecond, and may well have the same day. Some programs write the beginning of a day with zeros as the part of a second, and its end
+// with nines.
 func isInstant(v tree.Value) bool {
-	const layout = `"2006-01-02T15:04:05.`
+	const layout = `"2006-01-02T15:04:05.000`
 	raw := v.Raw()
 	if v.Kind() != tree.String || len(raw) <= len(layout) {
 		return false
