@@ -421,3 +421,24 @@ func TestWhatWasMeasuredIsNearToWhatWasMeasuredJustBefore(t *testing.T) {
 		t.Errorf("%d", best)
 	}
 }
+
+// Clients take the time of a change from their clocks, and two of them often write in the same millisecond. But no clock goes back to the time
+// of an older revision: the client has read that revision, and left the time alone.
+func TestTwoClientsMayWriteInTheSameMillisecond(t *testing.T) {
+	const before, now = `"2026-01-02T03:04:05.006Z"`, `"2026-01-02T03:04:05.012Z"`
+	for name, c := range map[string]struct {
+		older, newer, sent string
+	}{
+		"the newer one's time": {
+			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + now + `}`,
+			`{"state":"done","owner":null,"at":` + now + `}`},
+		"the older one's time": {
+			`{"a":false,"b":false,"at":` + before + `}`, `{"a":true,"b":true,"at":` + now + `}`, `{"a":true,"b":true,"c":1,"at":` + before + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Likeliest([]Candidate{heldAt(1, c.older), heldAt(2, c.newer)}, Sent{Body: []byte(c.sent)}).Best; got != 0 {
+				t.Errorf("%d, want 0", got)
+			}
+		})
+	}
+}
