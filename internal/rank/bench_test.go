@@ -14,7 +14,7 @@ func BenchmarkChoice(b *testing.B) {
 			cs := make([]Candidate, n)
 			for i := range cs {
 				cs[i].Revision = at(int64(i+1), large(i))
-				cs[i].Digest = NewDigest(cs[i].Source, "", newestOf(cs[:i]))
+				cs[i].Digest = newDigest(cs[i].Source, naming{}, newestOf(cs[:i]))
 			}
 			sent := Sent{Body: []byte(strings.Replace(large(n/2), `"state":"open"`, `"state":"closed"`, 1))}
 			b.SetBytes(int64(len(sent.Body)))
@@ -35,7 +35,7 @@ func BenchmarkOneName(b *testing.B) {
 			cs := make([]Candidate, 64)
 			for i := range cs {
 				cs[i] = Candidate{Revision: at(int64(i+1), oneName(n, i))}
-				cs[i].Digest = NewDigest(cs[i].Source, "", newestOf(cs[:i]))
+				cs[i].Digest = newDigest(cs[i].Source, naming{}, newestOf(cs[:i]))
 			}
 			sent := Sent{Body: []byte(oneName(n, 100))}
 			b.ReportAllocs()

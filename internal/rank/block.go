@@ -121,7 +121,7 @@ func (b *block) equals(o *block) bool {
 // copy returns a digest of what was cut, which lives on when the digester reads the next document.
 func (d *digester) copy() *Digest {
 	c := &Digest{
-		id: newestID.Add(1), keys: d.keys, blocks: slices.Clone(d.blocks), shift: d.shift, size: d.size, lists: slices.Clone(d.lists),
+		id: newestID.Add(1), naming: d.naming, blocks: slices.Clone(d.blocks), shift: d.shift, size: d.size, lists: slices.Clone(d.lists),
 	}
 	for i := range d.cuts {
 		if b := &d.cuts[i]; c.blocks[i] == b {

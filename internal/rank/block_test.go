@@ -78,7 +78,7 @@ func TestDigestsThatShareBlocksAreTheSame(t *testing.T) {
 		for i, s := range sources[:11] {
 			alone, sharing = append(alone, heldAt(int64(i+1), s)), append(sharing, heldAt(int64(i+1), s))
 			alone[i].Digest = digestOf([]byte(s))
-			d := NewDigest([]byte(s), "", last)
+			d := newDigest([]byte(s), naming{}, last)
 			sharing[i].Digest = d
 			members, parts := itemsOf(d)
 			wantMembers, wantParts := itemsOf(alone[i].Digest)
@@ -155,7 +155,7 @@ func TestDigestsOfRevisionsTakeLittleMore(t *testing.T) {
 	}
 	digests := []*Digest{digestOf(document())}
 	for range 63 {
-		digests = append(digests, NewDigest(document(), "", digests[len(digests)-1]))
+		digests = append(digests, newDigest(document(), naming{}, digests[len(digests)-1]))
 	}
 	if one, all := Size(digests[0]), Size(digests...); all > 3*one {
 		t.Errorf("64 digests take %d bytes, one takes %d", all, one)
@@ -169,7 +169,7 @@ func TestKeepersAddUp(t *testing.T) {
 		var kept, free []*Digest
 		var last *Digest
 		for _, s := range randomOrders(random, 20, 100) {
-			last = NewDigest([]byte(s), "", last)
+			last = newDigest([]byte(s), naming{}, last)
 			free = append(free, last)
 		}
 		bytes := int64(0)

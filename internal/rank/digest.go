@@ -13,7 +13,7 @@ import (
 // without their order. It is immutable, apart from the differences that it keeps of its last comparison, and the numbers of keepers.
 type Digest struct {
 	id     uint64                // no other digest has it; 0: the digest belongs to a digester
-	keys   Keys                  // the keys by which entries of lists were told apart
+	naming naming                // how entries of lists were told apart
 	blocks []*block              // see block.go
 	shift  uint                  // a key without its last shift bits is the index of its block
 	size   int                   // how many items all blocks have
@@ -114,12 +114,12 @@ const (
 	firstOfUndivided = 0x2e80
 )
 
-// NewDigest digests a document, under a rule with these keys; nil means that there is no document. It returns nil if the bytes are no JSON
-// object, or too large. The digest shares what it can with near, the digests of other revisions, which may be nil.
-func NewDigest(source []byte, keys Keys, near ...*Digest) *Digest {
+// newDigest digests a document; nil means that there is no document. It returns nil if the bytes are no JSON object, or too large. The digest
+// shares what it can with near, the digests of other revisions, which may be nil.
+func newDigest(source []byte, n naming, near ...*Digest) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()
-	if !d.read(source, keys) {
+	if !d.read(source, n) {
 		return nil
 	}
 	d.cut(near...)

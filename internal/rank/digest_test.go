@@ -94,11 +94,11 @@ func TestADigestKnowsItsSize(t *testing.T) {
 	}
 }
 
-func digestOf(source []byte) *Digest { return NewDigest(source, "") }
+func digestOf(source []byte) *Digest { return newDigest(source, naming{}) }
 
 func digesterOf(source []byte) *digester {
 	d := new(digester)
-	d.read(source, "")
+	d.read(source, naming{})
 	d.cut()
 	return d
 }
@@ -186,7 +186,7 @@ func entriesWithPlace(d *Digest) (n int) {
 // Each of these names identifies entries, without a rule.
 func TestNamesThatIdentifyEntries(t *testing.T) {
 	for _, name := range []string{"id", "_id", "uuid", "guid", "uid", "key", "sku"} {
-		d := NewDigest(fmt.Appendf(nil, `{"lines":[{%q:"p1","qty":4},{%q:"p2","qty":7}]}`, name, name), "", nil)
+		d := newDigest(fmt.Appendf(nil, `{"lines":[{%q:"p1","qty":4},{%q:"p2","qty":7}]}`, name, name), naming{}, nil)
 		if n := entriesWithPlace(d); n != 2 {
 			t.Errorf("%s: %d entries have a place of their own, want 2", name, n)
 		}

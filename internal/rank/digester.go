@@ -37,6 +37,7 @@ type digester struct {
 
 	identities []uint64 // of the entries of the lists that the digester is reading
 	names      []uint64 // those of one list that are names
+	repeats    uint64   // a long list in which names have turned out to identify nothing; 0: there is none
 }
 
 type foundMember struct {
@@ -66,8 +67,8 @@ func (d *digester) release() {
 }
 
 // read reads a document, which is then to be cut. It reports whether the document can be digested.
-func (d *digester) read(source []byte, keys Keys) bool {
-	d.keys = keys
+func (d *digester) read(source []byte, n naming) bool {
+	d.naming, d.repeats = n, 0
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
 	d.foundMembers, d.foundParts, d.foundNumbers = d.foundMembers[:0], d.foundParts[:0], d.foundNumbers[:0]
 	d.foundLists, d.elements, d.identities = d.foundLists[:0], d.elements[:0], d.identities[:0]
@@ -203,7 +204,7 @@ func (d *digester) entries(v tree.Value, at spot, inList bool) {
 	if !inList {
 		d.inOrder(v, at.place)
 	}
-	d.identify(v)
+	d.identify(v, at.kind)
 	for e, i := v.First(), from; e.Exists(); e, i = e.Next(), i+1 {
 		if d.entry(e, at, d.identities[i], inList) {
 			d.elements[k] &^= weightOfElement
@@ -213,15 +214,19 @@ func (d *digester) entries(v tree.Value, at spot, inList bool) {
 	d.identities = d.identities[:from]
 }
 
-// identify appends what identifies each entry of a list; 0: nothing does. Where entries have the same few names again and again, names
-// identify none: the code of an event says what has happened to a parcel, and not which event it is. Where few names repeat, they still
-// identify entries: clients know all the others by their names.
-func (d *digester) identify(list tree.Value) {
+// identify appends what identifies each entry of a list of a kind; 0: nothing does. Where entries have the same few names again and again,
+// names identify none: the code of an event says what has happened to a parcel, and not which event it is. Where few names repeat, they
+// still identify entries: clients know all the others by their names.
+func (d *digester) identify(list tree.Value, kind uint64) {
 	from := len(d.identities)
 	d.names = d.names[:0]
+	repeats := d.naming.repeat(kind)
 	for e := list.First(); e.Exists(); e = e.Next() {
-		identity, isName := identityOf(e, d.keys)
-		if isName {
+		identity, isName := identityOf(e, d.naming.keys)
+		switch {
+		case isName && repeats:
+			identity = 0
+		case isName:
 			d.names = append(d.names, identity)
 		}
 		d.identities = append(d.identities, identity)
@@ -231,12 +236,32 @@ func (d *digester) identify(list tree.Value) {
 	different := entries - len(d.names) + len(slices.Compact(d.names))
 	if entriesPerName*different <= entries {
 		clear(d.identities[from:])
+		if entries >= minRepeated {
+			d.repeats = kind
+		}
 	}
 }
 
 // entriesPerName is how many entries each name of a list has at least, on average, where names identify none of them. An entry without a
 // name counts as one with a name of its own.
 const entriesPerName = 3
+
+// naming says how the entries of lists are told apart.
+type naming struct {
+	keys     Keys                // of the rule
+	repeated [maxRepeated]uint64 // the kinds of lists in which names identify nothing; 0: none
+}
+
+const (
+	// maxRepeated is how many kinds of lists with repeated names an index has at most.
+	maxRepeated = 4
+	// minRepeated is how many entries a list has at least, if it shows how names are used in all documents of the index. In shorter lists,
+	// names may repeat by chance.
+	minRepeated = 12
+)
+
+// repeat reports whether names identify nothing in lists of a kind.
+func (n *naming) repeat(kind uint64) bool { return slices.Contains(n.repeated[:], kind) }
 
 // entry adds an entry of the list at a spot. If something identifies it, it has a place of its own, like a member of an object: a state in
 // one entry isn't the same content as an equal state in another entry. entry reports whether it has one.

@@ -35,7 +35,7 @@ import (
 // verdicts are good until the next call.
 func (w *weighing) weigh(cs []Candidate, mine *digester, part bool) []verdict {
 	w.begin(len(cs), mine, part)
-	mine.cut(w.digest(cs, mine.keys))
+	mine.cut(w.digest(cs, &mine.naming))
 	w.findFixed(cs)
 	w.few = w.fewest(cs)
 	for i := len(cs) - 1; i >= 0; i-- { // mostly the newest candidate is the nearest: then the older ones soon turn out to be too far
@@ -52,7 +52,7 @@ func (w *weighing) weigh(cs []Candidate, mine *digester, part bool) []verdict {
 
 // digest makes the digests that are missing, and returns the newest one; nil: there is none. A candidate that isn't compared gets none: to
 // make it takes longer than to compare it.
-func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
+func (w *weighing) digest(cs []Candidate, n *naming) (newest *Digest) {
 	values := 0
 	var newer *Digest
 	for i := len(cs) - 1; i >= 0; i-- {
@@ -61,8 +61,8 @@ func (w *weighing) digest(cs []Candidate, keys Keys) (newest *Digest) {
 		switch {
 		case hasContent && isBeyond(c, values):
 			v.far, c.Digest = true, nil
-		case hasContent && (c.Digest == nil || c.Digest.keys != keys):
-			if c.Digest = NewDigest(c.Source, keys, newer, newestOf(cs[:i])); c.Digest != nil {
+		case hasContent && (c.Digest == nil || c.Digest.naming != *n):
+			if c.Digest = newDigest(c.Source, *n, newer, newestOf(cs[:i])); c.Digest != nil {
 				v.work = c.Digest.size
 			}
 		case c.Digest != nil:

@@ -131,7 +131,7 @@ func TestOldCandidatesOfLargeDocumentsAreCompared(t *testing.T) {
 	cs := make([]Candidate, 40)
 	for i := range cs {
 		cs[i] = spentAt(int64(i+1), document(i, "apples"))
-		cs[i].Digest = NewDigest(cs[i].Source, "", newestOf(cs[:i]))
+		cs[i].Digest = newDigest(cs[i].Source, naming{}, newestOf(cs[:i]))
 	}
 	cs[39].Spent = false
 	if got := Likeliest(cs, Sent{Body: []byte(document(3, "bread"))}); got.Best != 3 {
@@ -403,7 +403,7 @@ func TestTheExampleOfThePageHasThesePrices(t *testing.T) {
 	sent := []byte(`{"items":["bread"],"count":1}`)
 	mine := digesters.Get().(*digester)
 	defer mine.release()
-	mine.read(sent, "")
+	mine.read(sent, naming{})
 	w := weighings.Get().(*weighing)
 	defer w.release()
 	if v := w.weigh(cs, mine, false); v[0].price != 1 || v[1].price != 15 {

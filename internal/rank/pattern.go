@@ -16,6 +16,8 @@ type Patterns struct {
 	total  int
 	parts  tally // whether parts hold only changes: see Part
 	memory tally // whether clients write from memory: see Memory
+	// repeated are the kinds of lists in which names have turned out to identify nothing: a new document has such lists, too.
+	repeated [maxRepeated]uint64
 }
 
 // tally is how often something was so, and how often it wasn't. What was long ago counts less.
@@ -54,6 +56,28 @@ func (p *Patterns) Learn(c *Choice) {
 	}
 	p.addPart(c.Part)
 	p.addMemory(c.Memory)
+	p.addRepeated(c.Repeats)
+}
+
+// ShowsHabits reports whether the choice shows anything of what clients usually do.
+func (c *Choice) ShowsHabits() bool {
+	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0
+}
+
+// addRepeated notes a kind of lists in which names identify nothing. If there are too many, it forgets the first.
+func (p *Patterns) addRepeated(kind uint64) {
+	if kind != 0 && !slices.Contains(p.repeated[:], kind) {
+		copy(p.repeated[:], p.repeated[1:])
+		p.repeated[maxRepeated-1] = kind
+	}
+}
+
+// repeatedNames are the kinds of lists in which names identify nothing. p may be nil.
+func (p *Patterns) repeatedNames() (kinds [maxRepeated]uint64) {
+	if p != nil {
+		kinds = p.repeated
+	}
+	return kinds
 }
 
 // add notes a change whose base is certain.

@@ -1,6 +1,10 @@
 package rank
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // Whoever takes out a job counts it. A client that does so takes the same job as another one, and hasn't only taken it out.
 func TestWhatClientsDoTogetherTellsTheBase(t *testing.T) {
@@ -162,5 +166,53 @@ func TestNewPatternsCostLittleWhereAllAreNew(t *testing.T) {
 	old, _ := p.price(999)
 	if other, _ := p.price(1_000_000); old != other {
 		t.Errorf("%d, and %d of a new one", old, other)
+	}
+}
+
+// In a list of events, names repeat: the code of an event says what has happened. A new document's list is too short to show that. The long
+// list of another document of the index has shown it.
+func TestNamesThatRepeatInOneDocumentIdentifyNothingInTheNext(t *testing.T) {
+	event := func(code string, n int) string {
+		return fmt.Sprintf(`{"code":%q,"at":"2026-01-02T03:04:%02d.678Z"}`, code, n)
+	}
+	events := func(all ...string) string { return `{"events":[` + strings.Join(all, ",") + `]}` }
+	var long []string
+	for n := range minRepeated {
+		long = append(long, event([]string{"scan", "depart", "arrive"}[n%3], n))
+	}
+	var habits Patterns
+	learn := func(held []Candidate, body string) {
+		c := Likeliest(held, Sent{Body: []byte(body), Patterns: &habits})
+		habits.Learn(&c)
+	}
+	next := []Candidate{heldAt(1, events()), heldAt(2, events(event("scan", 20)))}
+	sent := Sent{Body: []byte(events(event("scan", 30))), Patterns: &habits}
+	short := long[:minRepeated-1]
+	learn([]Candidate{heldAt(1, events(short[1:]...)), heldAt(2, events(short...))}, events(short...))
+	if got := Likeliest(next, sent).Best; got != 1 {
+		t.Errorf("before anything shows how codes are used: %d, want 1: an entry with that code has got another time", got)
+	}
+	learn([]Candidate{heldAt(1, events(long[1:]...)), heldAt(2, events(short...))}, events(long...))
+	if got := Likeliest(next, sent).Best; got != 0 {
+		t.Errorf("once the codes of a long list have repeated: %d, want 0: the client has put in an event", got)
+	}
+	sent.Keys = NewKeys([]string{"code"})
+	if got := Likeliest(next, sent).Best; got != 1 {
+		t.Errorf("if the rule names the code: %d, want 1", got)
+	}
+}
+
+func TestRepeatedNamesAreBounded(t *testing.T) {
+	var habits Patterns
+	for kind := uint64(1); kind <= maxRepeated+1; kind++ {
+		for range 2 {
+			habits.Learn(&Choice{Repeats: kind})
+		}
+	}
+	if got, want := habits.repeatedNames(), [maxRepeated]uint64{2, 3, 4, 5}; got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+	if got := (*Patterns)(nil).repeatedNames(); got != [maxRepeated]uint64{} {
+		t.Errorf("%d without patterns", got)
 	}
 }

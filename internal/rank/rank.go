@@ -39,6 +39,7 @@ type Choice struct {
 	Part      Part   // whether the part holds only what its client changes, as far as this choice shows it
 	Memory    Memory // whether the client wrote from memory, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
+	Repeats   uint64 // a kind of lists in which names identify nothing, as the sent document shows; 0: it shows none
 }
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
@@ -51,7 +52,7 @@ type Choice struct {
 func Likeliest(cs []Candidate, sent Sent) Choice {
 	mine := digesters.Get().(*digester)
 	defer mine.release()
-	if sent.Body == nil || !mine.read(sent.Body, sent.Keys) {
+	if sent.Body == nil || !mine.read(sent.Body, naming{sent.Keys, sent.Patterns.repeatedNames()}) {
 		return Choice{Best: oldestHeld(cs, sent.Body == nil), Ambiguous: len(cs) > 1}
 	}
 	w := weighings.Get().(*weighing)
@@ -66,7 +67,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	memory := memoryOf(cs, verdicts)
 	chargeUnheld(cs, verdicts, sent.Patterns.priceOfMemory())
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory}
+	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory, Repeats: mine.repeats}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}

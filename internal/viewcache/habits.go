@@ -36,7 +36,7 @@ func (h Habits) Known(sess identity.Session, index string) *rank.Patterns {
 
 // Learn notes what a choice has shown. Of two calls at the same moment, one may not count.
 func (h Habits) Learn(sess identity.Session, index string, c *rank.Choice) {
-	if !c.Certain && c.Part == rank.PartUnknown && c.Memory == rank.MemoryUnknown {
+	if !c.ShowsHabits() {
 		return
 	}
 	var next rank.Patterns
