@@ -114,8 +114,8 @@ const (
 	firstOfUndivided = 0x2e80
 )
 
-// newDigest digests a document; nil means that there is no document. It returns nil if the bytes are no JSON object, or too large. The digest
-// shares what it can with near, the digests of other revisions, which may be nil.
+// newDigest digests a document; nil means that there is no document. It returns nil if the bytes are no JSON object, or too large. The
+// digest shares what it can with near, the digests of other revisions, which may be nil.
 func newDigest(source []byte, n naming, near ...*Digest) *Digest {
 	d := digesters.Get().(*digester)
 	defer d.release()

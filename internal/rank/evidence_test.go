@@ -422,8 +422,8 @@ func TestWhatWasMeasuredIsNearToWhatWasMeasuredJustBefore(t *testing.T) {
 	}
 }
 
-// Clients take the time of a change from their clocks, and two of them often write in the same millisecond. But no clock goes back to the time
-// of an older revision: the client has read that revision, and left the time alone.
+// Clients take the time of a change from their clocks, and two of them often write in the same millisecond. But no clock goes back to the
+// time of an older revision: the client has read that revision, and left the time alone.
 func TestTwoClientsMayWriteInTheSameMillisecond(t *testing.T) {
 	const before, now = `"2026-01-02T03:04:05.006Z"`, `"2026-01-02T03:04:05.012Z"`
 	for name, c := range map[string]struct {

@@ -67,7 +67,9 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	memory := memoryOf(cs, verdicts)
 	chargeUnheld(cs, verdicts, sent.Patterns.priceOfMemory())
 	byContent := likeliest(verdicts)
-	c := Choice{Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory, Repeats: mine.repeats}
+	c := Choice{
+		Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory, Repeats: mine.repeats,
+	}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()
 	}
