@@ -64,11 +64,11 @@ func (c *Choice) ShowsHabits() bool {
 	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0
 }
 
-// addRepeated notes a kind of lists in which names identify nothing. If there are too many, it forgets the first.
+// addRepeated notes a kind of lists in which names identify nothing. Beyond maxRepeated it notes none. If a new kind took the place of an
+// old one, each choice for a document with many such lists would change the naming, and all digests would be made anew.
 func (p *Patterns) addRepeated(kind uint64) {
-	if kind != 0 && !slices.Contains(p.repeated[:], kind) {
-		copy(p.repeated[:], p.repeated[1:])
-		p.repeated[maxRepeated-1] = kind
+	if free := slices.Index(p.repeated[:], 0); kind != 0 && free >= 0 && !slices.Contains(p.repeated[:], kind) {
+		p.repeated[free] = kind
 	}
 }
 

@@ -202,6 +202,7 @@ func TestNamesThatRepeatInOneDocumentIdentifyNothingInTheNext(t *testing.T) {
 	}
 }
 
+// If a new kind of lists took the place of an old one, each choice would make all digests anew.
 func TestRepeatedNamesAreBounded(t *testing.T) {
 	var habits Patterns
 	for kind := uint64(1); kind <= maxRepeated+1; kind++ {
@@ -209,7 +210,7 @@ func TestRepeatedNamesAreBounded(t *testing.T) {
 			habits.Learn(&Choice{Repeats: kind})
 		}
 	}
-	if got, want := habits.repeatedNames(), [maxRepeated]uint64{2, 3, 4, 5}; got != want {
+	if got, want := habits.repeatedNames(), [maxRepeated]uint64{1, 2, 3, 4}; got != want {
 		t.Errorf("%d, want %d", got, want)
 	}
 	if got := (*Patterns)(nil).repeatedNames(); got != [maxRepeated]uint64{} {
