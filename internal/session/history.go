@@ -92,7 +92,7 @@ func (t *selection) rank(r *ranking, b *Base) (taken bool) {
 	}
 	likeliest := t.s.o.Rank(ranked, r.sent)
 	for i := range ranked {
-		made[i] = viewcache.Digested{Body: r.candidates[i].body, Digest: ranked[i].Digest}
+		made[i] = viewcache.Digested{Body: r.candidates[i].body, Before: r.candidates[i].Digest, Digest: ranked[i].Digest}
 	}
 	return t.pick(&r.candidates[likeliest.Best], made, &likeliest, b)
 }

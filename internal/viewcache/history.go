@@ -77,13 +77,24 @@ func (m *Memory) retire(e *Entry, p Past) {
 // Digested is a body with its digest. Both may be nil.
 type Digested struct {
 	Body   *Body
+	Before *rank.Digest // the digest that was kept before; nil: none was
 	Digest *rank.Digest
+}
+
+// isAnew reports whether the digest takes the place of the one that is kept: the entries of lists are told apart in another way now.
+func (d *Digested) isAnew() bool {
+	return d.Body != nil && d.Body.digest != nil && d.Body.digest == d.Before && d.Digest != nil && d.Digest != d.Before
 }
 
 // KeepDigests keeps the digests that were made of an entry's bodies, which come oldest first. It keeps those of the newest, until the
 // digests take as much memory as the largest body may: the digest of a document with many small values is several times as large as the
 // document. A digest that isn't kept is made again for each write.
 func (m *Memory) KeepDigests(e *Entry, made []Digested) {
+	for i := range made {
+		if made[i].isAnew() {
+			m.dropDigest(e.Document, made[i].Body)
+		}
+	}
 	size := int64(0)
 	for i := range made {
 		if b := made[i].Body; b != nil {
