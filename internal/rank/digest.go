@@ -86,8 +86,16 @@ type member struct {
 	container   bool // an object or a list
 	entry       bool // an entry of a list
 	listed      bool // an entry of a list, or a value in one
-	time        bool // the exact time of something
+	time        precision
 }
+
+// precision is how fine an exact time is; 0: a value isn't the exact time of something.
+type precision uint8
+
+const (
+	toMillisecond precision = iota + 1 // at most. Two busy clients often write in the same millisecond
+	finer
+)
 
 // part is an element, a value in an element, or a pair of words, at some place in a list or text.
 type part struct {

@@ -394,6 +394,19 @@ func isTime(v tree.Value) bool {
 	}
 }
 
+// precisionOf returns how fine a time is. That of a number is of no account: a number weighs little in any case.
+func precisionOf(v tree.Value) precision {
+	const layout = `"2006-01-02T15:04:05.000`
+	raw := v.Raw()
+	switch {
+	case !isTime(v):
+		return 0
+	case v.Kind() == tree.String && len(raw) > len(layout) && raw[len(layout)-len(".000")] == '.' && allDigits(raw[len(layout):len(layout)+1]):
+		return finer
+	}
+	return toMillisecond
+}
+
 func allDigits(s []byte) bool {
 	for _, c := range s {
 		if c < '0' || c > '9' {
@@ -427,7 +440,7 @@ var identifying = func() map[uint64]int {
 func (d *digester) member(v tree.Value, at spot, parent uint64) {
 	value := uint64(v.Kind())
 	m := member{kind: at.kind, parent: parent, key: weightOfText(v.KeyLen()), weight: weightOf(v), listed: at.listed}
-	m.container, m.time = v.Kind().IsContainer(), isTime(v)
+	m.container, m.time = v.Kind().IsContainer(), precisionOf(v)
 	if !m.container && !isLong(v) {
 		value = v.Hash()
 	}

@@ -13,7 +13,7 @@ import (
 //	  the same, and content shows that one client is alone its weight, but for numbers: the client may take back its own change
 //	  content that the newest candidate has elsewhere      its weight there: the client has moved it from there
 //	  content of a newer candidate                         its weight: the newer candidate is the likelier base (echo)
-//	  the exact time of a newer candidate                  1: two clients often write in the same millisecond
+//	  the time of a newer candidate, in milliseconds       1: two clients often write in the same millisecond
 //	  keys that others put in, with other values           nothing: documents of one kind have the same keys
 //	  content of no other candidate                        nothing: this is the client's own change
 //	the client would have taken out
@@ -136,7 +136,7 @@ func (w *weighing) judgeChange(v *verdict, c *change, creation int32) {
 		if c.effect == sets {
 			v.replaced += int(c.weight)
 		}
-		if w.mine.members[c.index].time {
+		if w.mine.members[c.index].time != 0 {
 			v.times++
 		}
 		if !v.first || !w.contents[c.index].oldest.isDefault(creation) {
@@ -251,8 +251,8 @@ func (w *weighing) priceOfMember(v *verdict, c *change) int {
 	content := &w.contents[c.index]
 	weight := int(content.weight)
 	m, o := &w.mine.members[c.index], content.oldest
-	if m.time && !m.listed && o.value > w.candidate {
-		weight = weightOfFlag // the time of a newer candidate: two clients often write in the same millisecond
+	if m.time == toMillisecond && !m.listed && o.value > w.candidate {
+		weight = weightOfFlag // the time of a newer candidate
 	}
 	seen := 0
 	if c.effect == adds {

@@ -423,21 +423,29 @@ func TestWhatWasMeasuredIsNearToWhatWasMeasuredJustBefore(t *testing.T) {
 }
 
 // Clients take the time of a change from their clocks, and two of them often write in the same millisecond. But no clock goes back to the
-// time of an older revision: the client has read that revision, and left the time alone.
+// time of an older revision: the client has read that revision, and left the time alone. And two clients don't share a time that is finer.
 func TestTwoClientsMayWriteInTheSameMillisecond(t *testing.T) {
 	const before, now = `"2026-01-02T03:04:05.006Z"`, `"2026-01-02T03:04:05.012Z"`
+	const fine, zone = `"2026-01-02T03:04:05.012345Z"`, `"2026-01-02T03:04:05+00:00"`
 	for name, c := range map[string]struct {
 		older, newer, sent string
+		want               int
 	}{
 		"the newer one's time": {
 			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + now + `}`,
-			`{"state":"done","owner":null,"at":` + now + `}`},
+			`{"state":"done","owner":null,"at":` + now + `}`, 0},
+		"the newer one's time, finer than a millisecond": {
+			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + fine + `}`,
+			`{"state":"done","owner":null,"at":` + fine + `}`, 1},
+		"the newer one's time, with a zone": {
+			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + zone + `}`,
+			`{"state":"done","owner":null,"at":` + zone + `}`, 0},
 		"the older one's time": {
-			`{"a":false,"b":false,"at":` + before + `}`, `{"a":true,"b":true,"at":` + now + `}`, `{"a":true,"b":true,"c":1,"at":` + before + `}`},
+			`{"a":false,"b":false,"at":` + before + `}`, `{"a":true,"b":true,"at":` + now + `}`, `{"a":true,"b":true,"c":1,"at":` + before + `}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Likeliest([]Candidate{heldAt(1, c.older), heldAt(2, c.newer)}, Sent{Body: []byte(c.sent)}).Best; got != 0 {
-				t.Errorf("%d, want 0", got)
+			if got := Likeliest([]Candidate{heldAt(1, c.older), heldAt(2, c.newer)}, Sent{Body: []byte(c.sent)}).Best; got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func (w *weighing) judgeStep(cs []Candidate, i int, m *member) {
 	usual := w.findSteps(cs, i, m)
 	h := w.findHabit(cs)
 	switch {
-	case !w.sums || m.time:
+	case !w.sums || m.time != 0:
 		usual = math.Inf(1) // no step is far
 	case h.odd == 0: // no step is usual: the number is no count
 		usual = max(usual, w.leastMove())

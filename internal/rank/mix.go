@@ -47,7 +47,7 @@ func (w *weighing) restores(n int) bool {
 }
 
 func (w *weighing) setsTime(c *change) bool {
-	return (c.effect == sets || c.effect == adds) && w.mine.members[c.index].time
+	return (c.effect == sets || c.effect == adds) && w.mine.members[c.index].time != 0
 }
 
 // what identifies the result of a change: two changes with the same result have the same, whatever was there before.
