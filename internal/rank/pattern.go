@@ -16,8 +16,10 @@ type Patterns struct {
 	total  int
 	parts  tally // whether parts hold only changes: see Part
 	memory tally // whether clients write from memory: see Memory
-	// repeated are the kinds of lists in which names have turned out to identify nothing: a new document has such lists, too.
-	repeated [maxRepeated]uint64
+	// repeated are the kinds of lists in which names have turned out to identify nothing: a new document has such lists, too. disproved says
+	// that in another long list of that kind, names have told all entries apart: then twelve new tasks only had no names yet.
+	repeated  [maxRepeated]uint64
+	disproved [maxRepeated]bool
 }
 
 // tally is how often something was so, and how often it wasn't. What was long ago counts less.
@@ -57,11 +59,14 @@ func (p *Patterns) Learn(c *Choice) {
 	p.addPart(c.Part)
 	p.addMemory(c.Memory)
 	p.addRepeated(c.Repeats)
+	if i := slices.Index(p.repeated[:], c.Unlike); i >= 0 && c.Unlike != 0 {
+		p.disproved[i] = true // for good: if it changed back, all digests would be made anew each time
+	}
 }
 
 // ShowsHabits reports whether the choice shows anything of what clients usually do.
 func (c *Choice) ShowsHabits() bool {
-	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0
+	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0 || c.Unlike != 0
 }
 
 // addRepeated notes a kind of lists in which names identify nothing. Beyond maxRepeated it notes none. If a new kind took the place of an
@@ -74,8 +79,13 @@ func (p *Patterns) addRepeated(kind uint64) {
 
 // repeatedNames are the kinds of lists in which names identify nothing. p may be nil.
 func (p *Patterns) repeatedNames() (kinds [maxRepeated]uint64) {
-	if p != nil {
-		kinds = p.repeated
+	if p == nil {
+		return kinds
+	}
+	for i, kind := range p.repeated {
+		if !p.disproved[i] {
+			kinds[i] = kind
+		}
 	}
 	return kinds
 }

@@ -196,6 +196,17 @@ func TestNamesThatRepeatInOneDocumentIdentifyNothingInTheNext(t *testing.T) {
 	if got := Likeliest(next, sent).Best; got != 0 {
 		t.Errorf("once the codes of a long list have repeated: %d, want 0: the client has put in an event", got)
 	}
+	var unlike []string
+	for n := range minRepeated {
+		unlike = append(unlike, event(fmt.Sprintf("c%d", n), n))
+	}
+	for range 2 { // what the names of a long list have disproved isn't learnt again
+		learn([]Candidate{heldAt(1, events(unlike[1:]...)), heldAt(2, events(unlike...))}, events(unlike...))
+		if got := Likeliest(next, sent).Best; got != 1 {
+			t.Errorf("once the codes of a long list have told all its entries apart: %d, want 1", got)
+		}
+		learn([]Candidate{heldAt(1, events(long[1:]...)), heldAt(2, events(short...))}, events(long...))
+	}
 	sent.Keys = NewKeys([]string{"code"})
 	if got := Likeliest(next, sent).Best; got != 1 {
 		t.Errorf("if the rule names the code: %d, want 1", got)
