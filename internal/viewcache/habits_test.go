@@ -41,6 +41,8 @@ func TestHabitsAreLearntFromWhatAChoiceShows(t *testing.T) {
 		"a pattern": {Certain: true, Pattern: 7},
 		"a part":    {Part: rank.PartRestates},
 		"memory":    {Memory: rank.FromMemory},
+		"repeats":   {Repeats: 7},
+		"unlike":    {Unlike: 7},
 	} {
 		h := NewHabits()
 		h.Learn(sess, "shop", &c)
