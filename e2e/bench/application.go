@@ -7,12 +7,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 	"optimist/internal/demo/app"
 )
@@ -25,84 +22,32 @@ type site struct {
 	sums   string // with the rule for counters
 	nginx  string // what a proxy costs that does nothing; empty where it isn't installed
 	index  string
-	end    func()
 
 	documents int // used so far
 }
 
 // openSite starts an engine, unless url names one, and two optimists in front of it.
-func openSite(ctx context.Context, kind, url, dir string) (s *site, err error) {
+func openSite(ctx context.Context, st *stage, kind, url string) (s *site, err error) {
 	s = &site{engine: url, title: url, index: fmt.Sprintf("bench-%d", os.Getpid())}
-	var ends []func()
-	end := func() {
-		for _, e := range slices.Backward(ends) {
-			e()
+	if url == "" {
+		if s.engine, s.title, err = st.startEngine(ctx, kind, "1g"); err != nil {
+			return nil, err
 		}
 	}
-	s.end = end
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	switch k, known := engine.ParseKind(kind); {
-	case url != "":
-	case kind == "embedded":
-		p, err := startSelf(ctx, "serve-embedded")
-		if err != nil {
-			return nil, err
-		}
-		ends = append(ends, func() { p.end() })
-		s.engine, s.title = "http://"+p.addr, "the embedded engine"
-	case known:
-		e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"})
-		if err != nil {
-			return nil, err
-		}
-		ends = append(ends, func() { _ = e.Stop() }) // what a benchmark leaves in a temporary folder is no failure of it
-		s.engine, s.title = e.URL, k.Title()
-	default:
-		return nil, fmt.Errorf("no engine is called %q", kind)
+	if s.nginx, _, err = st.startNginx(ctx, s.engine); err != nil {
+		return nil, err
 	}
-	if binary, ok := find("nginx"); ok {
-		p, err := startNginx(ctx, binary, subfolder(dir, 9), strings.TrimPrefix(s.engine, "http://"))
+	for _, o := range []struct {
+		url    *string
+		config string
+	}{{&s.plain, ""}, {&s.sums, "rules:\n  - {name: counters, merge: {paths: {" + app.CounterPath + ": sum}}}\n"}} {
+		p, err := st.startOptimist(ctx, optimist.Options{Upstream: []string{s.engine}, Config: o.config})
 		if err != nil {
 			return nil, err
 		}
-		ends = append(ends, func() { p.end() })
-		s.nginx = "http://" + p.addr
-	}
-	for i, config := range []string{"", "rules:\n  - {name: counters, merge: {paths: {" + app.CounterPath + ": sum}}}\n"} {
-		p, err := optimist.Run(ctx, subfolder(dir, i), optimist.Options{Upstream: []string{s.engine}, Config: config})
-		if err != nil {
-			return nil, err
-		}
-		ends = append(ends, func() { _ = p.Stop() })
-		s.plain, s.sums = s.sums, p.URL
+		*o.url = p.URL
 	}
 	return s, s.makeIndex(ctx)
-}
-
-// startEngine starts the engine of that name, at its best, and makes a folder for what is run before it. Without an error the caller ends
-// both.
-func startEngine(ctx context.Context, name string) (k engine.Kind, e *engine.Engine, dir string, err error) {
-	k, known := engine.ParseKind(name)
-	if !known {
-		return k, nil, "", fmt.Errorf("no engine is called %q", name)
-	}
-	if dir, err = os.MkdirTemp("", "bench-*"); err != nil {
-		return k, nil, "", err
-	}
-	if e, err = engine.Start(ctx, k, engine.Options{Peak: true, Heap: "1g"}); err != nil {
-		_ = os.RemoveAll(dir)
-	}
-	return k, e, dir, err
-}
-
-func subfolder(dir string, i int) string {
-	sub := fmt.Sprintf("%s/%d", dir, i)
-	_ = os.MkdirAll(sub, 0o700) // whoever writes there says so if it failed
-	return sub
 }
 
 // makeIndex makes an index as the engine itself would on the first write, but for one shard and no replica on every engine.
@@ -126,7 +71,7 @@ type route struct {
 type routes [3]route
 
 // application measures the unmodified application straight at the engine, through nginx and through optimist, in turns.
-func application(ctx context.Context, args []string, out io.Writer) error {
+func application(ctx context.Context, st *stage, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("application", flag.ContinueOnError)
 	kind := fs.String("engine", "opensearch", "opensearch, elasticsearch7, elasticsearch9 or embedded")
 	url := fs.String("url", "", "an engine that is running already, instead of one of the above")
@@ -137,16 +82,10 @@ func application(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench-*")
+	s, err := openSite(ctx, st, *kind, *url)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	s, err := openSite(ctx, *kind, *url, dir)
-	if err != nil {
-		return err
-	}
-	defer s.end()
 	defer s.dropIndex()
 	fmt.Fprintf(out, "On %s, %d processors for engine, application and optimist together.\n\n", s.title, processors())
 	for _, part := range []struct {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,14 +17,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 )
 
 // bulk measures bulks straight at the engine, through nginx, which adds nothing but the way, and through optimist: bulks of which nothing
 // has to be guarded, and bulks of which every item is. One bulk is sent at a time. A pair is one bulk of each side, in an order by chance,
 // so that whatever else the machine does meets all sides alike.
-func bulk(ctx context.Context, args []string, out io.Writer) error {
+func bulk(ctx context.Context, st *stage, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bulk", flag.ContinueOnError)
 	kind := fs.String("engine", "opensearch", "opensearch, elasticsearch7, elasticsearch9 or embedded")
 	pairs := fs.Int("pairs", 200, "how often each side is measured")
@@ -35,16 +33,10 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench-*")
+	s, err := openBulkSite(ctx, st, *kind, *also)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	s, err := openBulkSite(ctx, *kind, dir, *also)
-	if err != nil {
-		return err
-	}
-	defer s.end()
 	fmt.Fprintf(out, "Bulks of %d items on %s, %d processors for engine, client and proxies: medians of %d pairs.\n"+
 		"A ratio is the median of the pairs' own ratios, with its confidence interval of 95 %%.\n\n", *items, s.title, processors(), *pairs)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -68,8 +60,7 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 type bulkSite struct {
 	title string
 	sides [4]bulkSide // direct, nginx, optimist, another build of it; what isn't there has no URL
-	end   func()
-	used  int // numbers given to bulks so far
+	used  int         // numbers given to bulks so far
 }
 
 // bulkSide is a way to the engine. It has indices of its own.
@@ -83,44 +74,25 @@ type bulkSide struct {
 	spent   []float64 // processor time of the process, in µs an item
 }
 
-func openBulkSite(ctx context.Context, kind, dir, also string) (s *bulkSite, err error) {
-	var ends []func()
-	end := func() {
-		for _, e := range slices.Backward(ends) {
-			e()
-		}
-	}
-	s = &bulkSite{end: end}
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	url, title, stop, err := runEngine(ctx, kind)
-	if err != nil {
+func openBulkSite(ctx context.Context, st *stage, kind, also string) (s *bulkSite, err error) {
+	s = &bulkSite{}
+	var url string
+	if url, s.title, err = st.startEngine(ctx, kind, "2g"); err != nil {
 		return nil, err
 	}
-	ends, s.title = append(ends, stop), title
-	upstream := strings.TrimPrefix(url, "http://")
 	s.sides[0].url = url
-	if binary, ok := find("nginx"); ok {
-		p, err := startNginx(ctx, binary, subfolder(dir, 0), upstream)
-		if err != nil {
-			return nil, err
-		}
-		ends = append(ends, p.end)
-		s.sides[1].url, s.sides[1].process = "http://"+p.addr, p
+	if s.sides[1].url, s.sides[1].process, err = st.startNginx(ctx, url); err != nil {
+		return nil, err
 	}
 	for i, build := range [...]string{"", also} {
 		if i > 0 && build == "" {
 			continue
 		}
-		p, err := startBuild(ctx, subfolder(dir, 1+i), upstream, optimist.Options{Binary: build, Args: []string{"--mode", "guard"}})
+		p, err := st.startOptimist(ctx, optimist.Options{Upstream: []string{url}, Binary: build, Args: []string{"--mode", "guard"}})
 		if err != nil {
 			return nil, err
 		}
-		ends = append(ends, p.end)
-		s.sides[2+i].url, s.sides[2+i].process, s.sides[2+i].guards = "http://"+p.addr, p, true
+		s.sides[2+i].url, s.sides[2+i].process, s.sides[2+i].guards = p.URL, processOf(p), true
 	}
 	for i := range s.sides {
 		x := &s.sides[i]
@@ -130,26 +102,6 @@ func openBulkSite(ctx context.Context, kind, dir, also string) (s *bulkSite, err
 		}
 	}
 	return s, nil
-}
-
-// runEngine starts an engine, which stop ends.
-func runEngine(ctx context.Context, kind string) (url, title string, stop func(), err error) {
-	if kind == "embedded" {
-		p, err := startSelf(ctx, "serve-embedded")
-		if err != nil {
-			return "", "", nil, err
-		}
-		return "http://" + p.addr, "the embedded engine", p.end, nil
-	}
-	k, known := engine.ParseKind(kind)
-	if !known {
-		return "", "", nil, fmt.Errorf("no engine is called %q", kind)
-	}
-	e, err := engine.Start(ctx, k, engine.Options{Peak: true, Heap: "2g"})
-	if err != nil {
-		return "", "", nil, err
-	}
-	return e.URL, k.Title(), func() { _ = e.Stop() }, nil // what a benchmark leaves in a temporary folder is no failure of it
 }
 
 // makeIndices makes the side's indices straight at the engine.

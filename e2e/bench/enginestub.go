@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 )
@@ -30,29 +27,7 @@ func about(body, index string, client int) string {
 // serveEngineStub answers as an engine whose documents are all alike and are never in conflict: reads with the document, writes
 // with their acknowledgement, everything else with what the index is, but for an _update.
 func serveEngineStub(ctx context.Context, args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("serve-engine-stub", flag.ContinueOnError)
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	ln, err := listen(ctx, out)
-	if err != nil {
-		return err
-	}
-	s := newEngineStub()
-	for {
-		c, err := ln.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		go s.serve(c)
-	}
-}
-
-func stubMessage(body string) []byte {
-	return []byte(stubAnswer + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+	return serveAnswers(ctx, "serve-engine-stub", args, out, newEngineStub().answer)
 }
 
 // documentAnswers are those about one document.
@@ -78,29 +53,6 @@ func newEngineStub() *engineStub {
 		}
 	}
 	return s
-}
-
-func (s *engineStub) serve(c net.Conn) {
-	defer c.Close()
-	buf := make([]byte, 64<<10)
-	have := 0
-	for {
-		n, err := c.Read(buf[have:])
-		if err != nil {
-			return
-		}
-		have += n
-		for {
-			size := messageSize(buf[:have])
-			if size < 0 || size > have {
-				break
-			}
-			if _, err := c.Write(s.answer(buf[:size])); err != nil {
-				return
-			}
-			have = copy(buf, buf[size:have])
-		}
-	}
 }
 
 // nobodyHolds answers a look at locks: there are none, and the gates say so.

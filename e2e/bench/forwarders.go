@@ -74,8 +74,15 @@ func startBuild(ctx context.Context, dir, upstream string, o optimist.Options) (
 	if err != nil {
 		return nil, err
 	}
-	return &process{addr: strings.TrimPrefix(p.URL, "http://"), pid: p.PID(), end: func() { _ = p.Stop() }}, nil
+	return processOf(p), nil
 }
+
+func processOf(p *optimist.Process) *process {
+	return &process{addr: hostOf(p.URL), pid: p.PID(), end: func() { _ = p.Stop() }}
+}
+
+// hostOf is the host and port of a base URL.
+func hostOf(url string) string { return strings.TrimPrefix(url, "http://") }
 
 // serveFasthttp is the least that a forwarder on fasthttp can do: Do with the incoming request and answer. It is what
 // the targets are relative to, and it is wrong in the ways that the traps name: it normalises targets and adds headers.

@@ -3,55 +3,33 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"optimist/e2e/optimist"
 )
 
 // guarded measures the processor time that a guarded write costs in optimist, beside proxies that forward the same requests
-// without a guard. The contenders take turns, as in passthrough.
-func guarded(ctx context.Context, args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("guarded", flag.ContinueOnError)
-	rounds := fs.Int("rounds", 5, "how often each contender is measured with each workload")
-	each := fs.Duration("for", 2*time.Second, "how long one measurement takes")
-	clients := fs.Int("clients", 32, "connections, each with one request at a time")
-	only := fs.String("only", "", "measure only contenders whose name contains this, and the baseline")
+// without a guard.
+func guarded(ctx context.Context, s *stage, args []string, out io.Writer) error {
+	m := measurement{stub: "serve-engine-stub"}
+	fs := m.flags("guarded")
 	also := fs.String("also", "", "another build of optimist, to measure beside this one: what has a change cost?")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench-*")
+	var missing []string
+	m.contenders, missing = guardedContenders(m.only, *also)
+	results, err := m.inTurns(ctx, s, workloads)
 	if err != nil {
 		return err
-	}
-	defer os.RemoveAll(dir)
-	stub, err := startSelf(ctx, "serve-engine-stub")
-	if err != nil {
-		return err
-	}
-	defer stub.end()
-
-	list, missing := guardedContenders(*only, *also)
-	results := make(map[string]map[string]*figures)
-	for round := range *rounds {
-		for i := range list {
-			c := list[(i+round)%len(list)]
-			m := measurement{dir: filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), upstream: stub.addr, clients: *clients, each: *each}
-			if err := m.workloads(ctx, c, results); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-		}
 	}
 	for _, w := range workloads {
 		fmt.Fprintf(out, "%s: %s\n", w.name, w.what)
-		printTable(out, list, results[w.name])
+		printTable(out, m.contenders, results[w.name])
 		fmt.Fprintln(out)
 	}
 	tellMissing(out, missing)
@@ -104,6 +82,13 @@ func tellMissing(out io.Writer, missing []string) {
 type workload struct {
 	name, what     string
 	opening, cycle func(host string, client int, guards bool) []step
+}
+
+// steps are the clients that go through the workload at a contender.
+func (w *workload) steps(addr string, clients int, guards bool) *steps {
+	return &steps{addr: addr, clients: clients,
+		opening: func(client int) []step { return w.opening(addr, client, guards) },
+		cycle:   func(client int) []step { return w.cycle(addr, client, guards) }}
 }
 
 var workloads = []workload{
@@ -174,31 +159,4 @@ func (w write) of(host string, client int, guards bool) step {
 		s.mark = []byte(guardedMark + w.base)
 	}
 	return s
-}
-
-// workloads starts a contender and measures it with one workload after the other.
-func (m measurement) workloads(ctx context.Context, c contender, results map[string]map[string]*figures) error {
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		return err
-	}
-	p, err := c.start(ctx, m.dir, m.upstream)
-	if err != nil {
-		return err
-	}
-	defer p.end()
-	for _, w := range workloads {
-		if results[w.name] == nil {
-			results[w.name] = make(map[string]*figures)
-		}
-		if results[w.name][c.name] == nil {
-			results[w.name][c.name] = &figures{}
-		}
-		l := &steps{addr: p.addr, clients: m.clients,
-			opening: func(client int) []step { return w.opening(p.addr, client, c.guards()) },
-			cycle:   func(client int) []step { return w.cycle(p.addr, client, c.guards()) }}
-		if err := m.turn(ctx, p, l, results[w.name][c.name]); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ import (
 
 // held measures what locks cost writes: where they are enforced, and where what is written under them is noted, to be undone. All ways go
 // through one optimist, in turns; the ratios are to a write that is only guarded.
-func held(ctx context.Context, args []string, out io.Writer) error {
+func held(ctx context.Context, s *stage, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("held", flag.ContinueOnError)
 	kind := fs.String("engine", "opensearch", "opensearch, elasticsearch7 or elasticsearch9")
 	pairs := fs.Int("pairs", 400, "how often each way is measured, one write and one bulk at a time")
@@ -30,27 +30,24 @@ func held(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	k, e, dir, err := startEngine(ctx, *kind)
+	url, title, err := s.startEngine(ctx, *kind, "1g")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = e.Stop() }()
-	defer os.RemoveAll(dir)
-	secret := filepath.Join(dir, "secret")
+	secret := filepath.Join(s.dir, "secret")
 	if err = os.WriteFile(secret, []byte("undo:secret"), 0o600); err != nil {
 		return err
 	}
-	p, err := optimist.Run(ctx, subfolder(dir, 0), optimist.Options{Upstream: []string{e.URL}, Config: fmt.Sprintf(heldConfig, secret)})
+	p, err := s.startOptimist(ctx, optimist.Options{Upstream: []string{url}, Config: fmt.Sprintf(heldConfig, secret)})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.Stop() }()
 	ways, err := holdLocks(ctx, p.URL)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Writes under locks on %s, %d processors for all: medians of %d turns, of bulks of half as many; "+
-		"16 clients: of %d turns of a second.\n\n", k.Title(), processors(), *pairs, *turns)
+		"16 clients: of %d turns of a second.\n\n", title, processors(), *pairs, *turns)
 	return compareHeld(ctx, out, ways, *pairs, *turns)
 }
 

@@ -19,7 +19,7 @@ import (
 const lockTurn = 2 * time.Second
 
 // locks measures locks through optimist beside other ways to exclude each other, in turns.
-func locks(ctx context.Context, args []string, out io.Writer) error {
+func locks(ctx context.Context, st *stage, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("locks", flag.ContinueOnError)
 	url := fs.String("url", "", "an OpenSearch or Elasticsearch that is running already; its lock index is used")
 	repeat := fs.Int("turns", 5, "how often each side is measured")
@@ -31,16 +31,10 @@ func locks(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench-*")
+	s, err := openLockSite(ctx, st, *url)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	s, err := openLockSite(ctx, *url, dir)
-	if err != nil {
-		return err
-	}
-	defer s.end()
 	s.calm = *calm
 	fmt.Fprintf(out, "On %s, %d processors for engine, clients, optimist and the other systems together. Medians of %d turns of %v.\n",
 		s.title, processors(), *repeat, lockTurn)

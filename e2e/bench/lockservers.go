@@ -15,12 +15,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"optimist/e2e/engine"
 	"optimist/e2e/optimist"
 )
 
 // lockSite is where locks are measured: one engine, optimists in front of it, and the other systems that are installed.
 type lockSite struct {
+	*stage
 	engine   string
 	title    string
 	plain    *optimist.Process
@@ -29,31 +29,16 @@ type lockSite struct {
 	calm     time.Duration
 	ways     []way    // of the contended lock
 	missing  []string // what isn't installed, with its command
-	ends     []func()
-}
-
-func (s *lockSite) end() {
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		s.ends[i]()
-	}
 }
 
 const pollIndex = "bench-polled-locks"
 
-func openLockSite(ctx context.Context, url, dir string) (s *lockSite, err error) {
-	s = &lockSite{engine: url, title: url}
-	defer func() {
-		if err != nil {
-			s.end()
-		}
-	}()
+func openLockSite(ctx context.Context, st *stage, url string) (s *lockSite, err error) {
+	s = &lockSite{stage: st, engine: url, title: url}
 	if url == "" {
-		e, err := engine.Start(ctx, engine.OpenSearch38, engine.Options{Peak: true, Heap: "1g"})
-		if err != nil {
-			return s, err
+		if s.engine, s.title, err = s.startEngine(ctx, "opensearch", "1g"); err != nil {
+			return nil, err
 		}
-		s.ends = append(s.ends, func() { _ = e.Stop() }) // what a benchmark leaves in a temporary folder is no failure of it
-		s.engine, s.title = e.URL, engine.OpenSearch38.Title()
 	}
 	const index = `{"settings":{"number_of_shards":1,"number_of_replicas":0}}`
 	_, _ = send(ctx, http.DefaultClient, http.MethodDelete, s.engine+"/"+pollIndex, "") // of a run before, on an engine that stays
@@ -63,23 +48,20 @@ func openLockSite(ctx context.Context, url, dir string) (s *lockSite, err error)
 	if s.counter, err = startCounter(ctx, s.engine); err != nil {
 		return s, err
 	}
-	return s, errors.Join(s.optimists(ctx, dir), s.others(ctx, dir))
+	return s, errors.Join(s.optimists(ctx), s.others(ctx))
 }
 
 // optimists starts one for each way that locks can go, and one for each that is counted.
-func (s *lockSite) optimists(ctx context.Context, dir string) error {
-	n := 10
+func (s *lockSite) optimists(ctx context.Context) error {
 	for _, kind := range []struct{ name, config string }{
 		{"optimist", "limits: {max_connections: 20000}\n"}, // for the crowd
 		{"optimist, locks.chain: 0", "locks: {chain: 0}\n"},
 	} {
 		for _, upstream := range []string{s.engine, s.counter.url} {
-			n++
-			p, err := optimist.Run(ctx, subfolder(dir, n), optimist.Options{Upstream: []string{upstream}, Config: kind.config})
+			p, err := s.startOptimist(ctx, optimist.Options{Upstream: []string{upstream}, Config: kind.config})
 			if err != nil {
 				return err
 			}
-			s.ends = append(s.ends, func() { _ = p.Stop() })
 			switch {
 			case upstream != s.engine:
 				s.counting = append(s.counting, p)
@@ -94,15 +76,15 @@ func (s *lockSite) optimists(ctx context.Context, dir string) error {
 }
 
 // others starts the other systems.
-func (s *lockSite) others(ctx context.Context, dir string) error {
-	p, err := startZooKeeper(ctx, subfolder(dir, 2))
+func (s *lockSite) others(ctx context.Context) error {
+	p, err := startZooKeeper(ctx, s.dir)
 	switch {
 	case err != nil:
 		return err
 	case p == nil:
 		s.missing = append(s.missing, "ZooKeeper (Debian: apt-get install zookeeper)")
 	default:
-		s.ends = append(s.ends, p.end)
+		s.atEnd(p.end)
 		s.ways = append(s.ways, inZooKeeper(p.addr))
 	}
 	binary, ok := find("memcached")
@@ -121,7 +103,7 @@ func (s *lockSite) others(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		s.ends = append(s.ends, p.end)
+		s.atEnd(p.end)
 		s.ways = append(s.ways, inMemcached(p.addr))
 	}
 	s.ways = append(s.ways, byPolling(s.engine, pollIndex))

@@ -22,13 +22,13 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"passthrough", "CPU of a proxy process per forwarded request, beside other proxies", passthrough},
-		{"guarded", "CPU of optimist per guarded write, beside proxies that forward the same without a guard", guarded},
-		{"application", "an application that knows nothing of versions, straight at an engine and through optimist", application},
-		{"locks", "locks through optimist, beside ZooKeeper, memcached and a loop that polls the engine", locks},
-		{"bulk", "bulks through optimist, beside nginx: how long they take, and CPU per item", bulk},
-		{"held", "writes where locks are enforced, and under a lock with undo, beside writes that are only guarded", held},
-		{"search", "a search that optimist watches, beside one that it passes on", searches},
+		{"passthrough", "CPU of a proxy process per forwarded request, beside other proxies", experiment(passthrough)},
+		{"guarded", "CPU of optimist per guarded write, beside proxies that forward the same without a guard", experiment(guarded)},
+		{"application", "an application that knows nothing of versions, straight at an engine and through optimist", experiment(application)},
+		{"locks", "locks through optimist, beside ZooKeeper, memcached and a loop that polls the engine", experiment(locks)},
+		{"bulk", "bulks through optimist, beside nginx: how long they take, and CPU per item", experiment(bulk)},
+		{"held", "writes where locks are enforced, and under a lock with undo, beside writes that are only guarded", experiment(held)},
+		{"search", "a search that optimist watches, beside one that it passes on", experiment(searches)},
 		{"inference", "simulated clients that don't say which read a write was made from: how often it is found out", infer},
 		{"serve-embedded", "the embedded engine", serveEmbedded},
 		{"serve-stub", "a stub of the engine: one small JSON answer to everything", serveStub},

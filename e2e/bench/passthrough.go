@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"text/tabwriter"
@@ -30,71 +28,87 @@ type figures struct {
 // baseline is the contender that the ratios are relative to.
 const baseline = "fasthttp forwarder"
 
-// passthrough measures the processor time that each proxy spends on a forwarded request. The contenders take turns, so
-// that what else the machine does falls on all of them.
-func passthrough(ctx context.Context, args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("passthrough", flag.ContinueOnError)
-	rounds := fs.Int("rounds", 5, "how often each contender is measured")
-	each := fs.Duration("for", 2*time.Second, "how long one measurement takes")
-	clients := fs.Int("clients", 32, "connections, each with one request at a time")
-	only := fs.String("only", "", "measure only contenders whose name contains this, and the baseline")
+// passthrough measures the processor time that each proxy spends on a forwarded request.
+func passthrough(ctx context.Context, s *stage, args []string, out io.Writer) error {
+	m := measurement{stub: "serve-stub"}
+	fs := m.flags("passthrough")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench-*")
+	var missing []string
+	m.contenders, missing = contenders(m.only)
+	results, err := m.inTurns(ctx, s, []workload{{opening: nothing, cycle: smallPut}})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	stub, err := startSelf(ctx, "serve-stub")
-	if err != nil {
-		return err
-	}
-	defer stub.end()
-
-	list, missing := contenders(*only)
-	results := make(map[string]*figures)
-	for round := range *rounds {
-		for i := range list {
-			c := list[(i+round)%len(list)]
-			m := measurement{dir: filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), upstream: stub.addr, clients: *clients, each: *each}
-			if results[c.name] == nil {
-				results[c.name] = &figures{}
-			}
-			if err := m.of(ctx, c, results[c.name]); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-		}
-	}
-	printTable(out, list, results)
+	printTable(out, m.contenders, results[""])
 	tellMissing(out, missing)
 	return ctx.Err()
 }
 
-// measurement is the setting of one turn.
+// measurement is what is measured, how often, and how long.
 type measurement struct {
-	dir      string
-	upstream string
-	clients  int
-	each     time.Duration
+	stub       string // the command that is the engine
+	contenders []contender
+	only       string
+	rounds     int
+	clients    int
+	each       time.Duration
 }
 
-// of starts a contender, warms it up, and adds one turn's figures.
-func (m measurement) of(ctx context.Context, c contender, f *figures) error {
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		return err
-	}
-	p, err := c.start(ctx, m.dir, m.upstream)
+// flags are those that say how to measure.
+func (m *measurement) flags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.IntVar(&m.rounds, "rounds", 5, "how often each contender is measured with each workload")
+	fs.DurationVar(&m.each, "for", 2*time.Second, "how long one measurement takes")
+	fs.IntVar(&m.clients, "clients", 32, "connections, each with one request at a time")
+	fs.StringVar(&m.only, "only", "", "measure only contenders whose name contains this, and the baseline")
+	return fs
+}
+
+// inTurns measures the contenders in turns, so that what else the machine does falls on all of them. The figures are by workload and
+// contender.
+func (m *measurement) inTurns(ctx context.Context, s *stage, loads []workload) (map[string]map[string]*figures, error) {
+	stub, err := startSelf(ctx, m.stub)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer p.end()
-	put := []step{{request: smallPut(p.addr), body: []byte(stubBody)}}
-	return m.turn(ctx, p, &steps{addr: p.addr, clients: m.clients, opening: noSteps, cycle: func(int) []step { return put }}, f)
+	s.atEnd(stub.end)
+	results := make(map[string]map[string]*figures)
+	for _, w := range loads {
+		results[w.name] = make(map[string]*figures)
+		for _, c := range m.contenders {
+			results[w.name][c.name] = &figures{}
+		}
+	}
+	for round := range m.rounds {
+		for i := range m.contenders {
+			c := m.contenders[(i+round)%len(m.contenders)]
+			dir, err := s.subfolder()
+			if err != nil {
+				return nil, err
+			}
+			p, err := c.start(ctx, dir, stub.addr)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			for _, w := range loads {
+				if err = m.turn(ctx, p, w.steps(p.addr, m.clients, c.guards()), results[w.name][c.name]); err != nil {
+					err = fmt.Errorf("%s: %s: %w", c.name, w.name, err)
+					break
+				}
+			}
+			p.end()
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return results, nil
 }
 
 // turn warms a process up and adds one turn's figures.
-func (m measurement) turn(ctx context.Context, p *process, l *steps, f *figures) error {
+func (m *measurement) turn(ctx context.Context, p *process, l *steps, f *figures) error {
 	if _, err := l.run(ctx, m.each/4); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -17,34 +16,31 @@ import (
 
 // searches measures what watching a search costs: the same search through an optimist that doesn't watch it, through one that does where
 // that is the default, and through one whose rule says so, in turns.
-func searches(ctx context.Context, args []string, out io.Writer) error {
+func searches(ctx context.Context, s *stage, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("search", flag.ContinueOnError)
 	kind := fs.String("engine", "opensearch", "opensearch, elasticsearch7 or elasticsearch9")
 	pairs := fs.Int("pairs", 400, "how many turns each row is made of")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	k, e, dir, err := startEngine(ctx, *kind)
+	url, title, err := s.startEngine(ctx, *kind, "1g")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = e.Stop() }()
-	defer os.RemoveAll(dir)
 	var urls []string
-	for i, reads := range []string{"[get, mget]", "[get, mget, search_by_writers]", "[get, mget, search]"} {
+	for _, reads := range []string{"[get, mget]", "[get, mget, search_by_writers]", "[get, mget, search]"} {
 		config := "rules: [{name: r, base: {reads: " + reads + "}}]\n"
-		p, err := optimist.Run(ctx, subfolder(dir, i), optimist.Options{Upstream: []string{e.URL}, Config: config})
+		p, err := s.startOptimist(ctx, optimist.Options{Upstream: []string{url}, Config: config})
 		if err != nil {
 			return err
 		}
-		defer func() { _ = p.Stop() }()
 		urls = append(urls, p.URL)
 	}
-	if err := fillShop(ctx, e.URL, urls); err != nil {
+	if err := fillShop(ctx, url, urls); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Searches on %s of documents of half a kilobyte, one at a time, %d turns for each row; medians, and how much more\n"+
-		"than without in the same turn.\n\n", k.Title(), *pairs)
+		"than without in the same turn.\n\n", title, *pairs)
 	fmt.Fprintln(out, "| hits | answer | not watched | by default | by a rule |\n| ---: | --- | ---: | ---: | ---: |")
 	for _, hits := range []int{10, 20, 100, 1000} {
 		for _, coding := range []string{"identity", "gzip"} {

@@ -38,11 +38,12 @@ type sample struct {
 }
 
 // smallPut is a client's write of a small document, as the official clients send it.
-func smallPut(host string) []byte {
+func smallPut(host string, _ int, _ bool) []step {
 	body := `{"name":"a small document","stock":10,"tags":["a","b"],"updated_at":"2024-05-01T10:00:00Z"}`
-	return []byte("PUT /bench/_doc/1 HTTP/1.1\r\nHost: " + host +
+	put := "PUT /bench/_doc/1 HTTP/1.1\r\nHost: " + host +
 		"\r\nUser-Agent: bench/1.0 (linux-amd64)\r\nAccept: application/json\r\nAuthorization: Basic YmVuY2g6YmVuY2g=\r\n" +
-		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+		"Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	return []step{{request: []byte(put), body: []byte(stubBody)}}
 }
 
 // run drives the load until d has passed. Any answer but the one wanted ends it with an error: a proxy that answers wrongly has no figures.
@@ -146,6 +147,3 @@ func request(method, target, host, body string, more ...string) []byte {
 	}
 	return append(append(b, "\r\n"...), body...)
 }
-
-// noSteps is an opening of nothing.
-func noSteps(int) []step { return nil }

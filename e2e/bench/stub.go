@@ -18,18 +18,22 @@ const stubBody = `{"_index":"bench","_id":"1","_version":7,"result":"updated",` 
 
 const stubAnswer = "HTTP/1.1 200 OK\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\ncontent-length: "
 
-// serveStub answers every request with one small JSON document. It reads heads and bodies only as far as it must to find
-// their ends, so that most of the machine is left to the proxy.
+// serveStub answers every request with one small JSON document.
 func serveStub(ctx context.Context, args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("serve-stub", flag.ContinueOnError)
-	if err := fs.Parse(args); err != nil {
+	answer := stubMessage(stubBody)
+	return serveAnswers(ctx, "serve-stub", args, out, func([]byte) []byte { return answer })
+}
+
+// serveAnswers gives each request the answer to it. It reads heads and bodies only as far as it must to find their ends, so that most of the
+// machine is left to the proxy.
+func serveAnswers(ctx context.Context, name string, args []string, out io.Writer, answer func(request []byte) []byte) error {
+	if err := flag.NewFlagSet(name, flag.ContinueOnError).Parse(args); err != nil {
 		return err
 	}
 	ln, err := listen(ctx, out)
 	if err != nil {
 		return err
 	}
-	answer := []byte(stubAnswer + strconv.Itoa(len(stubBody)) + "\r\n\r\n" + stubBody)
 	for {
 		c, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -38,11 +42,12 @@ func serveStub(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		go stubConn(c, answer)
+		go answerAll(c, answer)
 	}
 }
 
-func stubConn(c net.Conn, answer []byte) {
+// answerAll answers the requests of one connection.
+func answerAll(c net.Conn, answer func(request []byte) []byte) {
 	defer c.Close()
 	buf := make([]byte, 64<<10)
 	have := 0
@@ -57,12 +62,16 @@ func stubConn(c net.Conn, answer []byte) {
 			if size < 0 || size > have {
 				break
 			}
-			if _, err := c.Write(answer); err != nil {
+			if _, err := c.Write(answer(buf[:size])); err != nil {
 				return
 			}
 			have = copy(buf, buf[size:have])
 		}
 	}
+}
+
+func stubMessage(body string) []byte {
+	return []byte(stubAnswer + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
 // messageSize is the size of the message with a content-length that starts in b, or -1 while its head isn't whole.
