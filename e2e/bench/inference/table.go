@@ -14,6 +14,8 @@ import (
 type Condition struct {
 	Name string
 	Config
+	// Many says that manyDocuments repeats it.
+	Many bool
 }
 
 // Conditions are those of the table.
@@ -21,43 +23,44 @@ func Conditions() []Condition {
 	list := fewWorkers()
 	for _, looks := range []float64{0, 0.1, 0.5} {
 		for _, workers := range []int{2, 16, 64} {
-			list = append(list, Condition{fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), busy(workers, looks)})
+			list = append(list, Condition{Name: fmt.Sprintf("%d workers, %.0f %% looks", workers, 100*looks), Config: busy(workers, looks),
+				Many: workers == 16 && looks != 0.1})
 		}
 	}
 	for _, h := range []struct {
 		name string
-		set  func(c *Config)
+		set  func(c *Condition)
 	}{
-		{"seconds to think", func(c *Config) { c.Think, c.Pause = 2*time.Second, 2*time.Second }},
-		{"seconds to think, 50 % looks", func(c *Config) { c.Think, c.Pause, c.Looks = 2*time.Second, 2*time.Second, 0.5 }},
-		{"seconds to think, four that only look", func(c *Config) {
-			c.Think, c.Pause, c.Watchers, c.Watch = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond
+		{"seconds to think", func(c *Condition) { c.Think, c.Pause = 2*time.Second, 2*time.Second }},
+		{"seconds to think, 50 % looks", func(c *Condition) { c.Think, c.Pause, c.Looks = 2*time.Second, 2*time.Second, 0.5 }},
+		{"seconds to think, four that only look", func(c *Condition) {
+			c.Think, c.Pause, c.Watchers, c.Watch, c.Many = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond, true
 		}},
-		{"a slow engine", func(c *Config) { c.Trip = 20 * time.Millisecond }},
-		{"a slow engine, 50 % looks", func(c *Config) { c.Trip, c.Looks = 20*time.Millisecond, 0.5 }},
-		{"each write by itself", func(c *Config) { c.Alone = true }},
-		{"10 % unchanged saves", func(c *Config) { c.Unchanged = 0.1 }},
-		{"5 % given up and repeated", func(c *Config) { c.Slow = 0.05 }},
-		{"20 % written again from memory", func(c *Config) { c.Kept = 0.2 }},
-		{"10 % looks", func(c *Config) { c.Looks = 0.1 }},
-		{"10 % looks, a trace for each piece of work", func(c *Config) { c.Looks, c.Traces = 0.1, WorkTraces }},
-		{"the same, 20 % written again, 5 % given up", func(c *Config) { c.Looks, c.Kept, c.Slow, c.Traces = 0.1, 0.2, 0.05, WorkTraces }},
-		{"10 % looks, a trace for four workers", func(c *Config) { c.Looks, c.Traces = 0.1, TeamTraces }},
-		{"10 % looks, a trace for each request", func(c *Config) { c.Looks, c.Traces = 0.1, CallTraces }},
-		{"no document at first", func(c *Config) { c.Absent, c.Rounds = true, 5 }},
-		{"no document at first, parts", func(c *Config) { c.Absent, c.Parts, c.Rounds = true, true, 5 }},
-		{"no document at first, 50 % looks", func(c *Config) { c.Absent, c.Looks, c.Rounds = true, 0.5, 5 }},
-		{"parts", func(c *Config) { c.Parts = true }},
-		{"parts of dialogs", func(c *Config) { c.Parts, c.Dialogs = true, true }},
-		{"forms", func(c *Config) { c.Forms = true }},
-		{"seconds to think, four that only look with another program", func(c *Config) {
+		{"a slow engine", func(c *Condition) { c.Trip = 20 * time.Millisecond }},
+		{"a slow engine, 50 % looks", func(c *Condition) { c.Trip, c.Looks = 20*time.Millisecond, 0.5 }},
+		{"each write by itself", func(c *Condition) { c.Alone = true }},
+		{"10 % unchanged saves", func(c *Condition) { c.Unchanged = 0.1 }},
+		{"5 % given up and repeated", func(c *Condition) { c.Slow = 0.05 }},
+		{"20 % written again from memory", func(c *Condition) { c.Kept = 0.2 }},
+		{"10 % looks", func(c *Condition) { c.Looks = 0.1 }},
+		{"10 % looks, a trace for each piece of work", func(c *Condition) { c.Looks, c.Traces = 0.1, WorkTraces }},
+		{"the same, 20 % written again, 5 % given up", func(c *Condition) { c.Looks, c.Kept, c.Slow, c.Traces = 0.1, 0.2, 0.05, WorkTraces }},
+		{"10 % looks, a trace for four workers", func(c *Condition) { c.Looks, c.Traces = 0.1, TeamTraces }},
+		{"10 % looks, a trace for each request", func(c *Condition) { c.Looks, c.Traces = 0.1, CallTraces }},
+		{"no document at first", func(c *Condition) { c.Absent, c.Rounds = true, 5 }},
+		{"no document at first, parts", func(c *Condition) { c.Absent, c.Parts, c.Rounds = true, true, 5 }},
+		{"no document at first, 50 % looks", func(c *Condition) { c.Absent, c.Looks, c.Rounds = true, 0.5, 5 }},
+		{"parts", func(c *Condition) { c.Parts, c.Many = true, true }},
+		{"parts of dialogs", func(c *Condition) { c.Parts, c.Dialogs = true, true }},
+		{"forms", func(c *Condition) { c.Forms = true }},
+		{"seconds to think, four that only look with another program", func(c *Condition) {
 			c.Think, c.Pause, c.Watchers, c.Watch, c.Programs = 2*time.Second, 2*time.Second, 4, 50*time.Millisecond, Viewers
 		}},
-		{"forms that another program saves", func(c *Config) { c.Forms, c.Programs = true, Savers }},
-		{"forms, a trace for each piece of work", func(c *Config) { c.Forms, c.Traces = true, WorkTraces }},
+		{"forms that another program saves", func(c *Condition) { c.Forms, c.Programs = true, Savers }},
+		{"forms, a trace for each piece of work", func(c *Condition) { c.Forms, c.Traces = true, WorkTraces }},
 	} {
-		c := Condition{"16 workers, " + h.name, busy(16, 0)}
-		h.set(&c.Config)
+		c := Condition{Name: "16 workers, " + h.name, Config: busy(16, 0)}
+		h.set(&c)
 		list = append(list, c)
 	}
 	return slices.Concat(list, mirrors(), manyDocuments(list))
@@ -66,10 +69,7 @@ func Conditions() []Condition {
 // manyDocuments are some of the conditions for an index with documents that are changed 20 times each, or twice by each worker.
 func manyDocuments(conditions []Condition) (list []Condition) {
 	for _, c := range conditions {
-		switch c.Name {
-		case "16 workers, 0 % looks", "16 workers, 50 % looks", "16 workers, seconds to think, four that only look", "16 workers, parts",
-			"2 workers, seconds to think, each reads again at once", "2 workers, the same, one that only looks",
-			"1 worker, one that only looks", "1 worker, 50 % looks":
+		if c.Many {
 			c.Name = "many documents, " + c.Name
 			c.Rounds = max(2, 20/c.Workers)
 			c.Documents = 320 / (c.Rounds * c.Workers)
@@ -84,7 +84,7 @@ func manyDocuments(conditions []Condition) (list []Condition) {
 func mirrors() (list []Condition) {
 	for _, refresh := range []time.Duration{0, 50 * time.Millisecond, time.Second} {
 		for _, threads := range []int{1, 4, 16} {
-			c := Condition{fmt.Sprintf("mirror, %d threads, 30 %% looks, refresh %v", threads, refresh), busy(threads, 0.3)}
+			c := Condition{Name: fmt.Sprintf("mirror, %d threads, 30 %% looks, refresh %v", threads, refresh), Config: busy(threads, 0.3)}
 			c.Mirror, c.Refresh = true, refresh
 			list = append(list, c)
 		}
@@ -92,7 +92,7 @@ func mirrors() (list []Condition) {
 			continue // searches are reads then, of which there are rows already
 		}
 		for _, workers := range []int{1, 2, 16} {
-			c := Condition{fmt.Sprintf("%d workers that search, 10 %% looks, refresh %v", workers, refresh), busy(workers, 0.1)}
+			c := Condition{Name: fmt.Sprintf("%d workers that search, 10 %% looks, refresh %v", workers, refresh), Config: busy(workers, 0.1)}
 			c.Searches, c.Refresh = true, refresh
 			list = append(list, c)
 		}
@@ -113,21 +113,26 @@ func fewWorkers() []Condition {
 		c.Name, c.Programs = c.Name+" with another program", Viewers
 		return c
 	}
-	parts := Condition{"1 worker, parts", busy(1, 0)}
+	parts := Condition{Name: "1 worker, parts", Config: busy(1, 0)}
 	parts.Parts = true
-	watched := Condition{"1 worker, one that only looks", busy(1, 0)}
+	watched := Condition{Name: "1 worker, one that only looks", Config: busy(1, 0)}
 	watched.Watchers, watched.Watch = 1, fast
-	fourWatch := Condition{"2 workers, seconds to think, four that only look", Config{
+	fourWatch := Condition{Name: "2 workers, seconds to think, four that only look", Config: Config{
 		Workers: 2, Think: 2 * time.Second, Pause: 2 * time.Second, Watchers: 4, Watch: time.Second / 2}}
-	eager := Condition{"2 workers, seconds to think, each reads again at once", Config{
+	eager := Condition{Name: "2 workers, seconds to think, each reads again at once", Config: Config{
 		Workers: 2, Think: 2 * time.Second, Pause: time.Millisecond}}
-	eagerWatched := Condition{"2 workers, the same, one that only looks", eager.Config}
+	eagerWatched := Condition{Name: "2 workers, the same, one that only looks", Config: eager.Config}
 	eagerWatched.Watchers, eagerWatched.Watch = 1, 2*time.Second
 	roles := watched
 	roles.Name, roles.Roles = "1 worker in sixteen roles, one that only looks", 16
+	many := func(c Condition) Condition {
+		c.Many = true
+		return c
+	}
 	return []Condition{
-		{"1 worker, 10 % looks", busy(1, 0.1)}, parts, watched, fourWatch, eager, eagerWatched, roles,
-		{"1 worker, 50 % looks", busy(1, 0.5)}, withPrograms(watched), withPrograms(fourWatch), withPrograms(eagerWatched),
+		{Name: "1 worker, 10 % looks", Config: busy(1, 0.1)}, parts, many(watched), fourWatch, many(eager), many(eagerWatched), roles,
+		many(Condition{Name: "1 worker, 50 % looks", Config: busy(1, 0.5)}),
+		withPrograms(watched), withPrograms(fourWatch), withPrograms(eagerWatched),
 	}
 }
 
