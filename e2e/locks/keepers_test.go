@@ -24,7 +24,7 @@ import (
 )
 
 // zooKeeper starts a server for the test.
-func zooKeeper(t *testing.T) *engine.ZooKeeper {
+func zooKeeper(t *testing.T) *engine.Server {
 	t.Helper()
 	z, err := engine.StartZooKeeper(t.Context())
 	if err != nil {
