@@ -104,13 +104,13 @@ func FuzzMerge(f *testing.F) {
 	}
 	var mergers []*Merger
 	for _, def := range []Strategy{Sent, Current, Fail} {
-		mergers = append(mergers, mustMerger(f, def).WithLimits(fuzzLimits))
+		mergers = append(mergers, mustMerger(f, def).Within(fuzzLimits))
 		for _, s := range []Strategy{Sum, Max, Union, Append, ByKey} {
 			rule := PathRule{Path: "/*", Strategy: s}
 			if s == ByKey {
 				rule.Key = "k"
 			}
-			mergers = append(mergers, mustMerger(f, def, rule, PathRule{Path: "/*/*/n", Strategy: Sum}, PathRule{Path: "/o/*", Strategy: Min}).WithLimits(fuzzLimits))
+			mergers = append(mergers, mustMerger(f, def, rule, PathRule{Path: "/*/*/n", Strategy: Sum}, PathRule{Path: "/o/*", Strategy: Min}).Within(fuzzLimits))
 		}
 	}
 	f.Fuzz(func(t *testing.T, base, sent, current []byte, which byte) {

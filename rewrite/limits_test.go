@@ -33,7 +33,7 @@ func TestDepthIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := m.WithLimits(Limits{Depth: 1000}).Merge(nil, []byte(nested(1000)), []byte(`{}`)); err != nil {
+	if _, err := m.Within(Limits{Depth: 1000}).Merge(nil, []byte(nested(1000)), []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -72,7 +72,7 @@ func TestMovesCannotNestADocumentWithoutEnd(t *testing.T) {
 }
 
 func TestSizesAreBounded(t *testing.T) {
-	m := mustMerger(t, Sent).WithLimits(Limits{Bytes: 100, Values: 20})
+	m := mustMerger(t, Sent).Within(Limits{Bytes: 100, Values: 20})
 	long := []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)
 	many := []byte(`{"a":[` + strings.Repeat("1,", 20) + `1]}`)
 	half := strings.Repeat("x", 60)

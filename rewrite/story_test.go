@@ -40,7 +40,7 @@ func runStories(t *testing.T, file string, atLeast int) {
 }
 
 func (s *story) run(t *testing.T) {
-	m := mustMerger(t, s.def, s.rules...).WithLimits(s.limits)
+	m := mustMerger(t, s.def, s.rules...).Within(s.limits)
 	res, err := m.Merge(s.base, s.sent, s.current)
 	var conflict *ConflictError
 	switch {

@@ -211,7 +211,7 @@ func (w *world) oneByOne(ask func(method, target, body string) answer, text stri
 		if !ok {
 			return string(account.Append(nil))
 		}
-		method, target := it.Request()
+		method, target := it.Request(nil)
 		one := ask(string(method), string(target), string(it.Source))
 		did := items[k].Get(it.Verb)
 		if did.Get("status").Int() != int64(one.Status) || did.Get("result").Str != gjson.Get(one.Body, "result").Str ||

@@ -18,6 +18,7 @@ import (
 	"optimist/internal/wire"
 	"optimist/rewrite/edit"
 	"optimist/rewrite/merge"
+	"optimist/rewrite/tree"
 )
 
 // Observer looks on while documents are merged and transformed: the account of a dry run is written by one.
@@ -109,7 +110,7 @@ func (w *Write) merger() intent.Merger {
 		m = m.AfterCreation(w.Base.Made)
 	}
 	if len(w.Sent)+len(w.Base.View) > smallMerge {
-		m = m.In(w.Room)
+		m = m.Within(tree.Limits{Room: w.Room})
 	}
 	if t := w.Transformer(); t != nil && t.SetsAny() {
 		m = m.Before(t)

@@ -76,7 +76,7 @@ func TestItemsBecomeRequests(t *testing.T) {
 			t.Errorf("%s: %d items, %v", c.text, len(items), err)
 			continue
 		}
-		method, target := items[0].Request()
+		method, target := items[0].Request(nil)
 		var op api.Op
 		api.Parse(method, target, &op)
 		if string(method) != c.method || string(target) != c.target || op.Kind != c.kind || items[0].Kind != c.kind {
@@ -309,7 +309,7 @@ func FuzzItems(f *testing.F) {
 			if !strings.HasSuffix(string(it.Text), "\n") || strings.TrimLeft(string(before), "\r\n") != string(it.Text)+string(r.Rest()) {
 				t.Fatalf("%q: %q and %q", before, it.Text, r.Rest())
 			}
-			method, target := it.Request()
+			method, target := it.Request(nil)
 			var op api.Op
 			if api.Parse(method, target, &op); it.Names() != namesIn(t, &op) {
 				t.Fatalf("%q: %+v, and %q names %+v", it.Text, it.Names(), target, namesIn(t, &op))

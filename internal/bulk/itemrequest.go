@@ -29,18 +29,13 @@ var repeated = append(shared[:], "filter_path")
 // The methods of requests for one document.
 var methodPut, methodPost, methodDelete = []byte("PUT"), []byte("POST"), []byte("DELETE")
 
-// Request returns the method and the target of a request for the item's document alone.
-func (it *Item) Request() (method, target []byte) {
-	return it.request(make([]byte, 0, it.roomOfRequest()))
-}
-
 // roomOfRequest is the number of bytes that suffices for the target of most requests.
 func (it *Item) roomOfRequest() int {
 	return len("/{}/_update/{}?&op_type=create") + len(it.Index) + len(it.Type) + len(it.ID) + len(it.params)
 }
 
-// request appends the target of Request.
-func (it *Item) request(target []byte) (method, _ []byte) {
+// Request returns the method of a request for the item's document alone, and appends the target.
+func (it *Item) Request(target []byte) (method, _ []byte) {
 	t := uri.AppendSegment(append(target, '/'), it.Index)
 	typed := it.typed()
 	endpoint := "_doc"

@@ -58,7 +58,7 @@ func (w *Way) Open(g *Group, it *Item, turns *Turns) { *w = Way{group: g, item: 
 
 // Request is Item.Request, in memory of the group.
 func (w *Way) Request() (method, target []byte) {
-	return w.item.request(w.group.space.take(w.item.roomOfRequest()))
+	return w.item.Request(w.group.space.take(w.item.roomOfRequest()))
 }
 
 // Waits says that the item's goroutine is about to wait for the engine, or for other writes.

@@ -19,29 +19,29 @@ const maxPast = 4
 
 // Found is Shown for a read, which also shows for which index the name stands if the engine wasn't asked yet. alone says that the name
 // stands for no other index besides: a search may find documents of several.
-func (c *Catalog) Found(asker Asker, name, index string, alone bool) (moved bool) {
+func (c *Catalog) Found(asker Asker, name, index string, alone bool) {
 	if index == "" {
-		return false
+		return
 	}
 	e, err := c.entryOf(asker, name)
 	if err != nil {
-		return false
+		return
 	}
 	a := e.index.last.Load()
 	switch {
 	case a == nil:
 		a = &answer[Index]{}
 		if !e.index.last.CompareAndSwap(nil, a) {
-			return false // somebody has asked meanwhile
+			return // somebody has asked meanwhile
 		}
 	case a.value.Exists():
-		return c.shown(e, a, index)
+		c.shown(e, a, index)
+		return
 	}
 	next := *a
 	if next.value.found(index, alone) {
 		e.index.last.CompareAndSwap(a, &next)
 	}
-	return false
 }
 
 // found notes that a read by the name found that index, before the engine was asked, and reports whether that is new.
@@ -57,21 +57,17 @@ func (ix *Index) found(index string, alone bool) bool {
 }
 
 // Shown notes that an answer to a request by the name (decoded) is of that index (concrete). If the name stood for another one alone, it
-// has been moved: what is known of it is void, and the engine is asked before the next write. Shown reports whether that is so.
-func (c *Catalog) Shown(realm session.Credentials, name, index string) (moved bool) {
-	e, found := c.names.Get(nameKey{name, realm})
-	if !found || index == "" {
-		return false
+// has been moved: what is known of it is void, and the engine is asked before the next write.
+func (c *Catalog) Shown(realm session.Credentials, name, index string) {
+	if e, found := c.names.Get(nameKey{name, realm}); found && index != "" {
+		c.shown(e, e.index.last.Load(), index)
 	}
-	return c.shown(e, e.index.last.Load(), index)
 }
 
-func (c *Catalog) shown(e *entry, a *answer[Index], index string) (moved bool) {
-	if a == nil || !a.value.Exists() || a.value.Name == index || a.value.Shared || a.value.Pipeline || a.value.DataStream != "" {
-		return false
+func (c *Catalog) shown(e *entry, a *answer[Index], index string) {
+	if a != nil && a.value.Exists() && a.value.Name != index && !a.value.Shared && !a.value.Pipeline && a.value.DataStream == "" {
+		c.void(e, a, strings.Clone(index))
 	}
-	c.void(e, a, strings.Clone(index))
-	return true
 }
 
 // Void has the engine asked what the name (decoded) stands for, before that is needed again: an answer doesn't fit what is known of it.

@@ -95,10 +95,8 @@ func TestFairShareIsKeptByEverybody(t *testing.T) {
 			s.Read(sess(c), at(i), rev(5, large(i)), s.Epoch())
 		}
 	}
-	audit(t, s)
-	sh := s.shards[0]
 	const fair = 240 << 10 / clients // markers take the rest
-	shares := sh.Shares()
+	shares := s.shards[0].Audit(t.Errorf)
 	for _, n := range shares {
 		if n < fair-8000 {
 			t.Errorf("a client holds %d bytes, its fair share are %d", n, fair)

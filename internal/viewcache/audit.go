@@ -13,8 +13,9 @@ type recount struct {
 	clients map[*clientAccount]int64
 }
 
-// Audit counts the content of the memory again, and compares it with the accounts. It is for tests.
-func (m *Memory) Audit(complain Complain) {
+// Audit counts the content of the memory again, compares it with the accounts, and returns how many bytes each client holds. It is for
+// tests.
+func (m *Memory) Audit(complain Complain) (shares []int64) {
 	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, clients: map[*clientAccount]int64{}}
 	for _, e := range m.lru.Values() {
 		r.entry(complain, e)
@@ -54,6 +55,10 @@ func (m *Memory) Audit(complain Complain) {
 	if m.bytes < 0 || m.bytes > m.o.Bound {
 		complain("%d bytes of %d", m.bytes, m.o.Bound)
 	}
+	for _, h := range m.accounts.of {
+		shares = append(shares, h.Size())
+	}
+	return shares
 }
 
 func (r *recount) entry(complain Complain, e *Entry) {
@@ -175,12 +180,4 @@ func (h *clientAccount) audit(complain Complain) (entries int) {
 		complain("the oldest entry isn't in its place")
 	}
 	return entries
-}
-
-// Shares are how many bytes each client holds. It is for tests.
-func (m *Memory) Shares() (bytes []int64) {
-	for _, h := range m.accounts.of {
-		bytes = append(bytes, h.Size())
-	}
-	return bytes
 }

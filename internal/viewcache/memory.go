@@ -84,9 +84,6 @@ func (m *Memory) Peek(k Key) *Entry {
 	return e
 }
 
-// All returns the entries; the one that hasn't been used for the longest time comes first.
-func (m *Memory) All() []*Entry { return m.lru.Values() }
-
 // Get returns the entry of k; nil: there is none. It first drops what is too old. If the entry is from before the epoch gone, Get drops all
 // of it.
 func (m *Memory) Get(k Key, gone indexstate.Epoch, now int64) *Entry {

@@ -29,21 +29,11 @@ func New(def Strategy, paths []PathRule) (*Merger, error) {
 	return &Merger{rules: rules, guessing: &Merger{rules: rules, steps: make([]steps, len(rules))}}, nil
 }
 
-// WithLimits returns a Merger with the same strategies and other limits.
-func (m *Merger) WithLimits(l tree.Limits) *Merger {
-	with := *m
-	with.limits = l
-	if m.guessing != nil {
-		with.guessing = m.guessing.WithLimits(l)
-	}
-	return &with
-}
-
-// In returns a Merger with the same strategies and limits, whose calls take their memory from room.
-func (m *Merger) In(room tree.Room) *Merger {
-	in := *m
-	in.limits.Room = room
-	return &in
+// Within returns a Merger with the same strategies, whose calls keep to the limits.
+func (m *Merger) Within(l tree.Limits) *Merger {
+	within := *m
+	within.limits = l
+	return &within
 }
 
 // OfParts returns a Merger like m for clients that send parts. Then sent is the base with the part in it: what the part leaves out is as in
