@@ -91,9 +91,8 @@ func (m *Merger) merge(base, sent, current []byte, a *account) (Result, error) {
 	r, err := m.begin(base, sent, current)
 	defer r.end()
 	r.account = a
-	settled := false
 	if err == nil && !absent {
-		settled, err = r.settleTransfers(m.limits)
+		err = r.settleTransfers(m.limits)
 	}
 	if err != nil {
 		return Result{}, err
@@ -105,7 +104,7 @@ func (m *Merger) merge(base, sent, current []byte, a *account) (Result, error) {
 	a.merged(r, r.cur.Root())
 	res := Result{Doc: current, Overwritten: r.overwritten.paths, OverwrittenMore: r.overwritten.more, Echo: r.echo}
 	res.Echo = res.Echo || absent && r.steps != nil // perhaps of a default, and not of a change
-	if len(r.splices) == 0 && !settled {
+	if len(r.splices) == 0 && bytes.Equal(r.src, current) {
 		return res, nil
 	}
 	if r.size() > m.limits.WithDefaults().Bytes {
