@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"optimist/internal/fencing"
 	"optimist/lockrouter/state"
 )
 
@@ -18,19 +19,6 @@ const (
 	// TypeUnguardable is that of a write of which nobody can tell which locks protect its document.
 	TypeUnguardable = "unguardable_write"
 )
-
-// Writing is a write of one document, as locks see it.
-type Writing struct {
-	Indices []string // the names of its index
-	ID      string   // decoded; empty: the engine makes it
-	Paths   []string // where in the tree of its index it is, and where it will be; decoded
-	Global  string   // a global lock that protects it; empty: none does
-	Tokens  []int64  // of the leases under which it is made
-	Dry     bool     // a dry run: the locks' documents stay as they are, and this proxy's clock judges whether leases have ended
-	// NoIndex says that there is no such index. Then only its locks are looked at: clients can make up any number of names, and a gate is
-	// kept in the store for good.
-	NoIndex bool
-}
 
 // Refusal is why a write isn't admitted.
 type Refusal uint8
@@ -47,36 +35,36 @@ const (
 //
 // The decision is true at some moment during the call. After that, another owner may acquire the lock and write first. So the caller has to
 // guard its write with a revision that it knew before the call. The write then conflicts with the other owner's writes.
-func (r *Router) Admit(ctx context.Context, w *Writing) (*Answer, Refusal) {
-	a, err := r.protecting(w)
+func (r *Router) Admit(ctx context.Context, q *fencing.Question) (*Answer, Refusal) {
+	a, err := r.protecting(q)
 	if err != nil {
 		f := &Failure{Status: http.StatusBadRequest, Type: TypeUnguardable}
 		f.Reason = "nobody can tell which locks of the tree protect the document: " + err.Error() + ". Nothing was written"
 		return f.answer(), Unplaced
 	}
-	if len(w.Tokens) == 0 && !w.NoIndex && r.allFree(a.gates) {
+	if len(q.Tokens) == 0 && !q.NoIndex && r.allFree(a.gates) {
 		return nil, 0
 	}
 	if err := r.lookAt(ctx, a); err != nil {
 		return undecided(err)
 	}
-	if w.Dry {
+	if q.Dry {
 		a.dropEnded(r.Now())
 	}
 	for again := 0; ; again++ {
-		v := a.judge(w)
+		v := a.judge(q)
 		var err error
 		switch {
-		case v.admits, w.Dry && v.promised != nil:
+		case v.admits, q.Dry && v.promised != nil:
 			return nil, 0
-		case w.Dry:
-			return r.refusedWrite(w, v)
+		case q.Dry:
+			return r.refusedWrite(q, v)
 		case v.promised != nil && again < 2:
 			err = r.handOver(ctx, v)
 		case v.holder != nil && !v.stale && again < 2:
 			err = r.lapseAll(ctx, a) // before a refusal: the store's clock decides which leases have ended
 		default:
-			return r.refusedWrite(w, v)
+			return r.refusedWrite(q, v)
 		}
 		if err != nil {
 			return undecided(err)
@@ -105,30 +93,30 @@ type protection struct {
 
 // protecting returns the locks that may protect the written document, and the gates that these are behind. The error is of a path that
 // may be read in two ways: one of them may be below a lock.
-func (r *Router) protecting(w *Writing) (*admission, error) {
+func (r *Router) protecting(q *fencing.Question) (*admission, error) {
 	a := &admission{}
 	var paths []string
-	for _, p := range w.Paths {
+	for _, p := range q.Paths {
 		path, err := state.Place(p)
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
 	}
-	for _, index := range w.Indices {
-		if !w.NoIndex {
+	for _, index := range q.Indices {
+		if !q.NoIndex {
 			a.gates = append(a.gates, indexGate+index)
 		}
-		if w.ID != "" && len(w.ID) <= longestID {
-			a.locks = append(a.locks, protection{t: r.docOf(index, w.ID)})
+		if q.ID != "" && len(q.ID) <= longestID {
+			a.locks = append(a.locks, protection{t: r.docOf(index, q.ID)})
 		}
 		if len(paths) > 0 {
 			a.locks = append(a.locks, protection{t: r.treeOf(index, "/"), paths: paths})
 		}
 	}
-	if w.Global != "" {
-		a.gates = append(a.gates, globalGate+w.Global)
-		a.locks = append(a.locks, protection{t: r.globalOf(w.Global)})
+	if q.Global != "" {
+		a.gates = append(a.gates, globalGate+q.Global)
+		a.locks = append(a.locks, protection{t: r.globalOf(q.Global)})
 	}
 	return a, nil
 }
@@ -178,7 +166,7 @@ type verdict struct {
 }
 
 // judge decides, from the locks' documents, whether a write is admitted.
-func (a *admission) judge(w *Writing) (v verdict) {
+func (a *admission) judge(q *fencing.Question) (v verdict) {
 	matched := false
 	for i := range a.locks {
 		p := &a.locks[i]
@@ -186,21 +174,21 @@ func (a *admission) judge(w *Writing) (v verdict) {
 			continue
 		}
 		for k := range p.doc.Chain {
-			if h := &p.doc.Chain[k]; slices.Contains(w.Tokens, h.Token) {
+			if h := &p.doc.Chain[k]; q.Tokens.Has(h.Token) {
 				return verdict{at: p, promised: h}
 			}
 		}
 		for k := range p.doc.Holds {
 			switch h := &p.doc.Holds[k]; {
 			case !p.covers(h):
-			case slices.Contains(w.Tokens, h.Token) && h.Mode != state.Shared:
+			case q.Tokens.Has(h.Token) && h.Mode != state.Shared:
 				matched = true
 			case v.holder == nil:
 				v.at, v.holder = p, h
 			}
 		}
 	}
-	v.stale = len(w.Tokens) > 0 && !matched && !(v.holder != nil && slices.Contains(w.Tokens, v.holder.Token))
+	v.stale = len(q.Tokens) > 0 && !matched && !(v.holder != nil && q.Tokens.Has(v.holder.Token))
 	v.admits = v.holder == nil && !v.stale
 	return v
 }
@@ -255,7 +243,7 @@ func (r *Router) lapseAll(ctx context.Context, a *admission) error {
 }
 
 // refusedWrite is the answer to a write that isn't admitted.
-func (r *Router) refusedWrite(w *Writing, v verdict) (*Answer, Refusal) {
+func (r *Router) refusedWrite(q *fencing.Question, v verdict) (*Answer, Refusal) {
 	f := &Failure{Status: http.StatusLocked, Type: TypeLocked, Detail: map[string]any{}}
 	why := Locked
 	if v.stale {
@@ -273,7 +261,7 @@ func (r *Router) refusedWrite(w *Writing, v verdict) (*Answer, Refusal) {
 	}
 	f.Retry = max(time.Duration(l.ExpiresIn)*time.Millisecond, time.Second)
 	f.Reason = fmt.Sprintf("%s is held by %s until %s; nothing was written", l.Lock, l.Owner, l.ExpiresAt)
-	if slices.Contains(w.Tokens, v.holder.Token) {
+	if q.Tokens.Has(v.holder.Token) {
 		f.Reason = fmt.Sprintf("%s is held for reading; only an exclusive lock lets its holder write. Nothing was written", l.Lock)
 	}
 	return f.answer(), why

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"optimist/internal/fencing"
 	"optimist/lockrouter"
 	"optimist/lockrouter/memory"
 	"optimist/lockrouter/state"
@@ -86,7 +87,7 @@ const doc1 = "/shop/_lock/doc/1"
 // admits asks for a write to the document 1 of shop.
 func admits(t *testing.T, r *lockrouter.Router, tokens ...int64) lockrouter.Refusal {
 	t.Helper()
-	a, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: "1", Tokens: tokens})
+	a, why := r.Admit(t.Context(), &fencing.Question{Indices: []string{"shop"}, ID: "1", Tokens: tokens})
 	if (a == nil) != (why == 0) {
 		t.Fatalf("%v and %v", a, why)
 	}
@@ -132,7 +133,7 @@ func TestAnIndexThatIsNotThereHasNoGate(t *testing.T) {
 			return nil, nil
 		}}
 		r := enforcing(t, d, 0)
-		write := func(w lockrouter.Writing, want lockrouter.Refusal) {
+		write := func(w fencing.Question, want lockrouter.Refusal) {
 			t.Helper()
 			w.NoIndex = true
 			if _, why := r.Admit(t.Context(), &w); why != want {
@@ -141,18 +142,18 @@ func TestAnIndexThatIsNotThereHasNoGate(t *testing.T) {
 			synctest.Wait()
 		}
 		for i := range 100 {
-			write(lockrouter.Writing{Indices: []string{fmt.Sprint("shop", i)}, ID: "1"}, 0)
-			write(lockrouter.Writing{Indices: []string{fmt.Sprint("shop", i)}}, 0)
+			write(fencing.Question{Indices: []string{fmt.Sprint("shop", i)}, ID: "1"}, 0)
+			write(fencing.Question{Indices: []string{fmt.Sprint("shop", i)}}, 0)
 		}
 		if moved > 0 {
 			t.Errorf("gates were moved %d times", moved)
 		}
 		token := ask(t, r, 201, "", "PUT", doc1+"?owner=anna", "").token
-		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "1"}, lockrouter.Locked)
-		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "1", Tokens: []int64{token}}, 0)
-		write(lockrouter.Writing{Indices: []string{"shop"}, Tokens: []int64{token}}, lockrouter.Stale)
+		write(fencing.Question{Indices: []string{"shop"}, ID: "1"}, lockrouter.Locked)
+		write(fencing.Question{Indices: []string{"shop"}, ID: "1", Tokens: []int64{token}}, 0)
+		write(fencing.Question{Indices: []string{"shop"}, Tokens: []int64{token}}, lockrouter.Stale)
 		ask(t, r, 201, "", "PUT", "/_lock/global/all?owner=anna", "")
-		write(lockrouter.Writing{Indices: []string{"shop"}, ID: "2", Global: "all"}, lockrouter.Locked)
+		write(fencing.Question{Indices: []string{"shop"}, ID: "2", Global: "all"}, lockrouter.Locked)
 	})
 }
 
@@ -399,7 +400,7 @@ func (s *street) write(t *testing.T, r *lockrouter.Router, token int64) {
 		s.mu.Lock()
 		guard := s.rev
 		s.mu.Unlock()
-		_, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: "1", Tokens: tokens})
+		_, why := r.Admit(t.Context(), &fencing.Question{Indices: []string{"shop"}, ID: "1", Tokens: tokens})
 		if why != 0 {
 			return
 		}
@@ -431,7 +432,7 @@ func TestTheStoreIsAskedForLocksOnlyOnceByWritesThatCome(t *testing.T) {
 		var wg sync.WaitGroup
 		for k := range 500 {
 			wg.Go(func() {
-				_, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: fmt.Sprint(k + 2)})
+				_, why := r.Admit(t.Context(), &fencing.Question{Indices: []string{"shop"}, ID: fmt.Sprint(k + 2)})
 				if why != 0 {
 					t.Errorf("refused: %d", why)
 				}
@@ -448,7 +449,7 @@ func TestAWriteIsRefusedWhereLocksCantBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &doors{Store: memory.New(nil)}
 		r := router(t, d, lockrouter.Options{Gates: blind{d}, Enforces: func() bool { return true }})
-		a, why := r.Admit(t.Context(), &lockrouter.Writing{Indices: []string{"shop"}, ID: "1"})
+		a, why := r.Admit(t.Context(), &fencing.Question{Indices: []string{"shop"}, ID: "1"})
 		if why != lockrouter.StoreUnavailable || a.Status != 503 || !strings.Contains(string(a.Body), lockrouter.TypeStore) {
 			t.Errorf("%d %+v", why, a)
 		}

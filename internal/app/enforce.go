@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"optimist/internal/config"
+	"optimist/internal/fencing"
 	"optimist/internal/gate"
 	"optimist/internal/outcome"
 	"optimist/lockrouter"
@@ -14,10 +15,8 @@ import (
 type enforcement struct{ a *App }
 
 // Admit implements gate.Locks.
-func (e enforcement) Admit(ctx context.Context, p *gate.Protected) *gate.Refusal {
-	w := &lockrouter.Writing{Indices: p.Names, ID: p.ID, Paths: p.Paths, Global: p.Global, Tokens: p.Tokens, Dry: p.Dry,
-		NoIndex: p.NoIndex}
-	answer, why := e.a.locks.Admit(ctx, w)
+func (e enforcement) Admit(ctx context.Context, q *fencing.Question) *gate.Refusal {
+	answer, why := e.a.locks.Admit(ctx, q)
 	if answer == nil {
 		return nil
 	}

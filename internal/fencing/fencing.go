@@ -1,4 +1,4 @@
-// Package fencing reads the lock tokens that a write carries.
+// Package fencing has the words that writes and locks share. It reads the lock tokens that a write carries.
 //
 // It doesn't know whether a token belongs to a lease, or to which.
 package fencing
@@ -12,6 +12,20 @@ import (
 	"optimist/internal/uri"
 	"optimist/internal/wire"
 )
+
+// A Question asks locks whether a write of one document may go.
+type Question struct {
+	Indices []string // the names of its index, each once: its own, the one that the client used, its aliases, and those of its data stream
+	ID      string   // of the document, decoded; empty: the engine makes it
+	Paths   []string // where in the tree of its index the document is, and where it will be; decoded
+	Global  string   // a global lock that protects it; empty: none does
+	Tokens  Tokens   // of the leases under which the write is made
+	// NoIndex says that there was no such index when the engine was asked. The write may make it. Then only the index's locks are looked at:
+	// clients can make up any number of names, and a gate is kept in the store for good.
+	NoIndex bool
+	// Dry says that the write isn't made. Then the locks' documents stay as they are, and this proxy's clock judges whether leases have ended.
+	Dry bool
+}
 
 // Where a write carries its tokens. All of them are taken out before the write goes to the engine.
 const (

@@ -26,19 +26,7 @@ type Locks interface {
 	//
 	// The answer holds for the time of the call. The next holder may write the document before the admitted write arrives. So the write
 	// has to go under the guard of a revision that was known before the call: then it conflicts.
-	Admit(ctx context.Context, p *Protected) *Refusal
-}
-
-// Protected is a write of one document, as locks see it.
-type Protected struct {
-	Names  []string // of its index, each once: its own, the one that the client used, its aliases, and those of its data stream
-	ID     string   // of the document; empty: the engine makes it
-	Paths  []string // where in the tree of its index the document is, and where it will be
-	Global string   // a global lock that protects it; empty: none does
-	Tokens fencing.Tokens
-	// NoIndex says that there was no such index when the engine was asked. The write may make it.
-	NoIndex bool
-	Dry     bool // the write isn't made: who holds the locks is looked at, and nothing is done about it
+	Admit(ctx context.Context, q *fencing.Question) *Refusal
 }
 
 // Refusal is the answer to a write that locks refuse.
@@ -78,19 +66,19 @@ func (g *Gate) Glance(bases *base.Finder) *Gate {
 type glance struct{ Locks }
 
 // Admit implements Locks.
-func (l glance) Admit(ctx context.Context, p *Protected) *Refusal {
-	p.Dry = true
-	return l.Locks.Admit(ctx, p)
+func (l glance) Admit(ctx context.Context, q *fencing.Question) *Refusal {
+	q.Dry = true
+	return l.Locks.Admit(ctx, q)
 }
 
 // Ask asks whether a write may go in place of cur. cur has no numbers where there is no document, and body is nil where none shall be. The
 // answer is nil if the write may go.
 func (g *Gate) Ask(ctx context.Context, w *Write, cur *doc.Revision, body []byte) (answer *respond.Answer, reason string) {
 	l := w.Rule.Locks
-	p := &Protected{Names: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens,
+	q := &fencing.Question{Indices: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens,
 		NoIndex: w.Index.UUID == "" && w.Index.Unknown == ""}
-	if l.ByID && p.ID != "" {
-		p.Paths = append(p.Paths, p.ID)
+	if l.ByID && q.ID != "" {
+		q.Paths = append(q.Paths, q.ID)
 	}
 	if l.Field != nil {
 		if why := g.whyPathUnknown(ctx, w, cur); why != "" {
@@ -102,13 +90,13 @@ func (g *Gate) Ask(ctx context.Context, w *Write, cur *doc.Revision, body []byte
 				return w.Unguardable(why), outcome.ReasonUnguardable
 			}
 			for _, path := range paths {
-				if !slices.Contains(p.Paths, path) {
-					p.Paths = append(p.Paths, path)
+				if !slices.Contains(q.Paths, path) {
+					q.Paths = append(q.Paths, path)
 				}
 			}
 		}
 	}
-	refused := g.Locks.Admit(ctx, p)
+	refused := g.Locks.Admit(ctx, q)
 	if refused == nil {
 		return nil, ""
 	}

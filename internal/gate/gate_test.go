@@ -10,6 +10,7 @@ import (
 	"optimist/internal/base"
 	"optimist/internal/doc"
 	"optimist/internal/es"
+	"optimist/internal/fencing"
 	"optimist/internal/intake"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
@@ -17,11 +18,11 @@ import (
 
 // keeper remembers what it was asked last.
 type keeper struct {
-	asked   *Protected
+	asked   *fencing.Question
 	refusal *Refusal
 }
 
-func (k *keeper) Admit(_ context.Context, p *Protected) *Refusal {
+func (k *keeper) Admit(_ context.Context, p *fencing.Question) *Refusal {
 	k.asked = p
 	return k.refusal
 }
@@ -43,7 +44,7 @@ func TestADocumentIsLockedByAnyNameOfItsIndex(t *testing.T) {
 	if answer, _ := g.Ask(t.Context(), w, &doc.Revision{}, nil); answer != nil {
 		t.Fatalf("refused: %+v", answer)
 	}
-	if want := []string{"alias", "shop", "stream", "other"}; !slices.Equal(k.asked.Names, want) || k.asked.Global != "all" ||
+	if want := []string{"alias", "shop", "stream", "other"}; !slices.Equal(k.asked.Indices, want) || k.asked.Global != "all" ||
 		!slices.Equal(k.asked.Paths, []string{"7"}) || k.asked.Dry {
 		t.Errorf("asked for %+v, want the names %v", k.asked, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/fencing"
 	"optimist/internal/gate"
 	"optimist/internal/upstream"
 )
@@ -14,7 +15,7 @@ import (
 // held says of every document that another client has locked it.
 type held struct{}
 
-func (held) Admit(context.Context, *gate.Protected) *gate.Refusal {
+func (held) Admit(context.Context, *fencing.Question) *gate.Refusal {
 	return &gate.Refusal{Status: 423, Body: []byte(`{"error":{"type":"document_locked"},"status":423}`), Reason: "locked"}
 }
 
