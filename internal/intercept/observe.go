@@ -134,13 +134,9 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 		made.base = b.Version
 	}
 	o.end(made)
-	met := learn.Conflict{Ref: o.ref, Name: o.name, Client: &o.r.Request, Network: o.r.Place().Network, Merger: o.ru.Merger,
-		Setter: o.ru, Rule: o.ru.Name, Outcome: "lost", Base: b.View, Sent: o.body}
-	if o.ru.WriteID != "" {
-		met.Base, _ = mark.Take(met.Base, o.ru.WriteID)
-		met.Sent, _ = mark.Take(met.Sent, o.ru.WriteID)
-	}
 	if o.body != nil {
+		met := learn.Conflict{Ref: o.ref, Name: o.name, Client: &o.r.Request, Network: o.r.Place().Network, Merger: o.ru.Merger,
+			Setter: o.ru, Rule: o.ru.Name, Outcome: "lost", Base: o.withoutMarks(b.View), Sent: o.withoutMarks(o.body)}
 		o.i.Learner.Observed(&met, lost, b.Numbers, rev.Numbers)
 	}
 	if b.Kind == session.KindNone && !created && o.part == nil {
@@ -151,6 +147,14 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 		rev.Source = o.body
 	}
 	b.Commit(session.Ack{Stored: rev, Sent: o.body, AnswerNumbers: rev.Numbers, StoredDiffers: o.part != nil && stale, Created: created})
+}
+
+// withoutMarks is a document as clients and rules know it: see write_id.
+func (o *observed) withoutMarks(source []byte) []byte {
+	if o.ru.WriteID != "" {
+		source, _ = mark.Take(source, o.ru.WriteID)
+	}
+	return source
 }
 
 // end notes what the write has made of the document, once.
