@@ -34,8 +34,8 @@ type Means struct {
 	MaxBody  int              // how many bytes a patch, or a transform, may add to a document; zero: as many as package edit allows
 }
 
-// Write is a write under its rule. It has room for one intent: the next one takes its place. One goroutine uses it at a time.
-type Write struct {
+// Maker makes the intent of a write, under its rule. It has room for one: the next one takes its place. One goroutine uses it at a time.
+type Maker struct {
 	*base.Search
 	Means         *Means
 	Method        []byte
@@ -48,19 +48,19 @@ type Write struct {
 }
 
 // Document is what a client wants that sends a whole document, changed from the write's base.
-func (w *Write) Document(guard doc.Numbers) intent.Intent {
+func (w *Maker) Document(guard doc.Numbers) intent.Intent {
 	w.document = intent.Document{Base: w.seen(), Sent: w.Sent, Guard: guard, Recreate: w.recreates(), Merger: w.merger()}
 	return w.Transforming(&w.document)
 }
 
 // New is what a client wants that makes a document of these bytes, where there is none.
-func (w *Write) New(sent []byte) intent.Intent {
+func (w *Maker) New(sent []byte) intent.Intent {
 	w.document = intent.Document{Base: intent.Base{Absent: true}, Sent: sent, Merger: w.merger()}
 	return w.Transforming(&w.document)
 }
 
 // Delete is what a client wants that deletes the document. There is nothing to merge, whatever the client has seen of it.
-func (w *Write) Delete() *intent.Delete {
+func (w *Maker) Delete() *intent.Delete {
 	b := w.seen()
 	b.Stored = true
 	return &intent.Delete{Base: b, Stale: !w.Rule.FailStaleDelete}
@@ -68,13 +68,13 @@ func (w *Write) Delete() *intent.Delete {
 
 // Partial is the intent of a client that sends a part. made is the document that the client has seen, with the part in it; nil: not
 // known.
-func (w *Write) Partial(made []byte) *intent.Partial {
+func (w *Maker) Partial(made []byte) *intent.Partial {
 	return &intent.Partial{Base: w.seen(), Part: w.Part.Incoming, Made: made, Initial: w.Part.Initial, Recreate: w.recreates(),
 		Merger: w.merger(), Room: w.Room}
 }
 
 // Transforming is an intent with the rule's transform applied to what it makes.
-func (w *Write) Transforming(in intent.Intent) intent.Intent {
+func (w *Maker) Transforming(in intent.Intent) intent.Intent {
 	t := w.Transformer()
 	if t == nil {
 		return in
@@ -88,17 +88,17 @@ func (w *Write) Transforming(in intent.Intent) intent.Intent {
 
 // recreates reports whether the write makes a document that isn't there any more. If the client has seen the document in another index, a
 // document that is missing in this one wasn't necessarily deleted.
-func (w *Write) recreates() bool { return w.Rule.RecreateMissing || w.Moved }
+func (w *Maker) recreates() bool { return w.Rule.RecreateMissing || w.Moved }
 
 // seen is the write's base as its intent knows it.
-func (w *Write) seen() intent.Base {
+func (w *Maker) seen() intent.Base {
 	b := &w.Base
 	return intent.Base{Numbers: b.Numbers, View: b.View, Absent: b.Kind == session.KindAbsent, Stored: w.ViewIsStored(),
 		Read: b.Kind == session.KindRead, Index: b}
 }
 
 // merger merges as the rule says, and with care where the base is a guess.
-func (w *Write) merger() intent.Merger {
+func (w *Maker) merger() intent.Merger {
 	m := w.Rule.Merger
 	if w.Base.Guessed {
 		m = m.Guessing()
@@ -132,7 +132,7 @@ const smallMerge = 4 << 10
 // The client has seen the body that it sent, not the transform's result. So its next change counts from that body, and undoes nothing of
 // the transform. The answer has the numbers of the client's base. A write without a base has no such numbers: its answer has the
 // engine's, as if an ingest pipeline had changed the document.
-func (w *Write) Transformer() *edit.Transformer {
+func (w *Maker) Transformer() *edit.Transformer {
 	t := w.Rule.Transform
 	if t == nil || w.Untransformed || w.InOthersStream() {
 		return nil
@@ -150,7 +150,7 @@ func (w *Write) Transformer() *edit.Transformer {
 
 // Inputs implements intent.InputSource: the documents that steps can refer to. The operations of a PATCH are no document: for steps,
 // nothing was sent.
-func (w *Write) Inputs(current []byte) *edit.Inputs {
+func (w *Maker) Inputs(current []byte) *edit.Inputs {
 	op := w.Op.Kind
 	if op == api.IndexAuto {
 		op = api.Index
@@ -171,7 +171,7 @@ func (w *Write) Inputs(current []byte) *edit.Inputs {
 	return in
 }
 
-func (w *Write) header(name string) (value []byte, ok bool) {
+func (w *Maker) header(name string) (value []byte, ok bool) {
 	v := wire.Value(w.Fields, name)
 	return v, v != nil
 }

@@ -34,7 +34,7 @@ func steps(t *testing.T, text string) *edit.Transformer {
 }
 
 // change is a PUT of {"n":6} by a client that has read {"n":5}.
-func change(t *testing.T, transform string) *Write {
+func change(t *testing.T, transform string) *Maker {
 	t.Helper()
 	m, err := merge.New(merge.Sent, nil)
 	if err != nil {
@@ -44,10 +44,10 @@ func change(t *testing.T, transform string) *Write {
 	if transform != "" {
 		ru.Transform = steps(t, transform)
 	}
-	w := &Write{Means: &Means{Now: func() time.Time { return time.Unix(0, 0).UTC() }}, Method: []byte("PUT"),
+	w := &Maker{Means: &Means{Now: func() time.Time { return time.Unix(0, 0).UTC() }}, Method: []byte("PUT"),
 		Search: &base.Search{Question: base.Question{
 			Request: &base.Request{Rule: ru, Op: &api.Op{Kind: api.Index}},
-			Write:   intake.Write{Name: "alias", JSON: true},
+			Terms:   intake.Terms{Name: "alias", JSON: true},
 			Sent:    []byte(`{"n":6}`),
 		}}}
 	w.Base = session.Base{Kind: session.KindRead, Numbers: numbers(4), View: []byte(`{"n":5}`), Stored: []byte(`{"n":5}`)}

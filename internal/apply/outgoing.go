@@ -9,7 +9,7 @@ import (
 )
 
 // Outgoing is the body of a write that goes without a merge: as it was sent, or what the rule's transform makes of that.
-func (w *Write) Outgoing(sent []byte) ([]byte, *intent.ApplyError) {
+func (w *Maker) Outgoing(sent []byte) ([]byte, *intent.ApplyError) {
 	t := w.Transformer()
 	switch {
 	case w.Rule.Transform == nil:

@@ -99,7 +99,7 @@ type Search struct {
 // Question is what the search goes by. It is filled in before.
 type Question struct {
 	*Request
-	intake.Write                // what the request says
+	intake.Terms                // what the request says
 	Found        *catalog.Index // that the write is of, if it was just asked what that is; nil: Locate asks
 	Journalled   bool           // the write must not go without a guard: it may have to be undone
 	Began        time.Time

@@ -471,7 +471,7 @@ func TestAPanicSparesItemsThatHaveGoneOn(t *testing.T) {
 		again := func(w *Way, id string) bool {
 			var op api.Op
 			api.Parse([]byte("PUT"), []byte("/shop/_doc/"+id), &op)
-			return w.Park(&outbound.Write{Op: &op, Query: op.Query}, []byte("{}"), doc.Numbers{}, false)
+			return w.Park(&outbound.Template{Op: &op, Query: op.Query}, []byte("{}"), doc.Numbers{}, false)
 		}
 		var busyErr error
 		busy, conflict := wayOf(g, "busy"), wayOf(g, "conflict")

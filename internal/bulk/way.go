@@ -84,7 +84,7 @@ func (w *Way) Do(ctx context.Context, r *upstream.Request) (*upstream.Response, 
 
 // Park makes an item that does the same as the request that out makes. The item goes with the writes of other items: see Launch. Park
 // reports false if no item can do what the request does.
-func (w *Way) Park(out *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
+func (w *Way) Park(out *outbound.Template, body []byte, n doc.Numbers, create bool) bool {
 	q := request{kind: out.Op.Kind, query: out.Query, guard: n, body: body}
 	if create {
 		q.kind = api.Create

@@ -43,8 +43,8 @@ type Gate struct {
 	Bases *base.Finder
 }
 
-// Write is a write that wants to go.
-type Write struct {
+// Applicant is a write that wants to go.
+type Applicant struct {
 	*base.Search
 	Tokens fencing.Tokens // of the leases of the locks under which its client works
 	Reason string         // why it can't be guarded at all; empty: it can
@@ -73,7 +73,7 @@ func (l glance) Admit(ctx context.Context, q *fencing.Question) *Refusal {
 
 // Ask asks whether a write may go in place of cur. cur has no numbers where there is no document, and body is nil where none shall be. The
 // answer is nil if the write may go.
-func (g *Gate) Ask(ctx context.Context, w *Write, cur *doc.Revision, body []byte) (answer *respond.Answer, reason string) {
+func (g *Gate) Ask(ctx context.Context, w *Applicant, cur *doc.Revision, body []byte) (answer *respond.Answer, reason string) {
 	l := w.Rule.Locks
 	q := &fencing.Question{Indices: w.namesOfIndex(), ID: w.Doc.ID, Global: l.Global, Tokens: w.Tokens,
 		NoIndex: w.Index.UUID == "" && w.Index.Unknown == ""}
@@ -108,7 +108,7 @@ func ReadsPath(r *rule.Rule) bool { return r.Locks != nil && r.Locks.Field != ni
 
 // namesOfIndex are the names by which clients may have locked something of the write's index: the one that its own client uses, the
 // index's own, that of the data stream that it backs, and the aliases, as far as they are known.
-func (w *Write) namesOfIndex() []string {
+func (w *Applicant) namesOfIndex() []string {
 	names := append(make([]string, 0, 3+len(w.Index.Aliases)), w.Name)
 	for _, name := range [2]string{w.Doc.Index, w.Index.DataStream} {
 		if name != "" && !slices.Contains(names, name) {
@@ -129,7 +129,7 @@ func Hides(r *rule.Rule, cur *doc.Revision) bool {
 }
 
 // whyPathUnknown is why nobody knows where in the tree of locks the document is, or "".
-func (g *Gate) whyPathUnknown(ctx context.Context, w *Write, cur *doc.Revision) string {
+func (g *Gate) whyPathUnknown(ctx context.Context, w *Applicant, cur *doc.Revision) string {
 	switch {
 	case Hides(w.Rule, cur):
 		return "its document can't be read, which says where in the tree of locks it is"
@@ -147,7 +147,7 @@ func (g *Gate) whyPathUnknown(ctx context.Context, w *Write, cur *doc.Revision) 
 }
 
 // WhyUnguarded is why a write can't be guarded, for its client.
-func (w *Write) WhyUnguarded() string {
+func (w *Applicant) WhyUnguarded() string {
 	switch {
 	case w.Reason != "":
 		return "it can't be guarded (" + w.Reason + ")"
@@ -167,7 +167,7 @@ func (w *Write) WhyUnguarded() string {
 const TypeUnguardable = "unguardable_write"
 
 // Unguardable is the refusal of a write that can't be let through where locks are enforced, and why.
-func (w *Write) Unguardable(why string) *respond.Answer {
+func (w *Applicant) Unguardable(why string) *respond.Answer {
 	return respond.ErrorIn(w.Doc.Index, http.StatusBadRequest, TypeUnguardable,
 		"rule ["+w.Rule.Name+"] enforces locks, and this write is not let through: "+why)
 }

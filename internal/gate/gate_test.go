@@ -27,10 +27,10 @@ func (k *keeper) Admit(_ context.Context, p *fencing.Question) *Refusal {
 	return k.refusal
 }
 
-func writing(locks *rule.Locks) *Write {
-	w := &Write{Search: &base.Search{Question: base.Question{
+func writing(locks *rule.Locks) *Applicant {
+	w := &Applicant{Search: &base.Search{Question: base.Question{
 		Request: &base.Request{Rule: &rule.Rule{Name: "r", Locks: locks}},
-		Write:   intake.Write{Name: "alias", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+		Terms:   intake.Terms{Name: "alias", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 	}}}
 	w.Index.Name, w.Index.Aliases = "shop", []string{"other", "alias"}
 	return w

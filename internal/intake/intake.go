@@ -28,8 +28,8 @@ var ErrTimeout = errors.New("the request's own timeout ended before it could be 
 // only as "don't wait for shards", and writes.
 const LeastPatience = time.Second
 
-// Write is what the request of a write says.
-type Write struct {
+// Terms are what the request of a write says: which document, under which conditions, until when.
+type Terms struct {
 	Doc      es.Document // decoded
 	Name     string      // the index as the client named it, decoded
 	OnlyNew  bool        // only where there is no document, by If-None-Match
@@ -40,9 +40,9 @@ type Write struct {
 	Late     bool        // the engine answers only after a refresh
 }
 
-// Read reads a request that began now into the Write, which is zero but for the names of the document, if they are known. conditions says
+// Read reads a request that began now into the Terms, which are zero but for the names of the document, if they are known. conditions says
 // that If-Match and If-None-Match count. The error is the client's to mend.
-func (w *Write) Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) error {
+func (w *Terms) Read(op *api.Op, fields []wire.Field, body []byte, conditions bool, now time.Time) error {
 	if err := w.readPath(op); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (w *Write) Read(op *api.Op, fields []wire.Field, body []byte, conditions bo
 	return w.readQuery(op.Query, now)
 }
 
-func (w *Write) readPath(op *api.Op) error {
+func (w *Terms) readPath(op *api.Op) error {
 	if w.Doc.Index != "" {
 		w.Name = w.Doc.Index
 		return nil
@@ -79,7 +79,7 @@ func (w *Write) readPath(op *api.Op) error {
 	return nil
 }
 
-func (w *Write) readQuery(q []byte, now time.Time) error {
+func (w *Terms) readQuery(q []byte, now time.Time) error {
 	if len(q) == 0 {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (w *Write) readQuery(q []byte, now time.Time) error {
 //
 // Other values of If-None-Match aren't looked at: the engine doesn't either. Together with a guard that asks for a document it can't be
 // met; the engine itself says that of a PUT. Neither can a create be with If-Match.
-func (w *Write) readOnlyNew(op *api.Op, fields []wire.Field) error {
+func (w *Terms) readOnlyNew(op *api.Op, fields []wire.Field) error {
 	switch op.Kind {
 	case api.Index, api.Update, api.Patch, api.Delete:
 	default:
@@ -147,7 +147,7 @@ func DemandsAlias(op *api.Op) bool {
 }
 
 // Within bounds what the write waits for by the client's own timeout. The cause is ErrTimeout then.
-func (w *Write) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w *Terms) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if w.Deadline.IsZero() {
 		return ctx, func() {}
 	}

@@ -43,7 +43,7 @@ func TestARequestSaysWhichDocumentUnderWhichConditionsUntilWhen(t *testing.T) {
 	} {
 		var op api.Op
 		api.Parse([]byte(c.method), []byte(c.target), &op)
-		var w Write
+		var w Terms
 		err := w.Read(&op, c.fields, []byte(c.body), true, now)
 		if !c.want.ok {
 			if !errors.Is(err, ErrContradiction) {
@@ -63,7 +63,7 @@ func TestARequestSaysWhichDocumentUnderWhichConditionsUntilWhen(t *testing.T) {
 
 func TestAWriteThatWaitsForARefreshIsAnsweredLate(t *testing.T) {
 	for query, want := range map[string]bool{"": false, "refresh=false": false, "refresh": true, "refresh=true": true, "refresh=wait_for": true} {
-		var w Write
+		var w Terms
 		if err := w.readQuery([]byte(query), time.Now()); err != nil || w.Late != want {
 			t.Errorf("%q: %v, %v", query, w.Late, err)
 		}

@@ -65,7 +65,7 @@ func entry(p *page) *Entry {
 	e := &Entry{Journal: p, Guard: numbers(7), Cur: doc.Revision{Numbers: numbers(7), Source: []byte(`{"n":1}`)}, After: []byte(`{"n":2}`),
 		Search: &base.Search{Question: base.Question{
 			Request: &base.Request{Rule: &rule.Rule{Name: "shop"}, Op: &api.Op{Kind: api.Index}},
-			Write:   intake.Write{JSON: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+			Terms:   intake.Terms{JSON: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 		}}}
 	of(e, &engine{})
 	_, _ = e.Bases.Catalog.SeesWhole(context.Background(), e.Asker(), e.Name, "") // from now on that is known

@@ -29,17 +29,17 @@ const missing = "document_missing_exception"
 // Asker asks the engine.
 type Asker struct{ delivery.Sender }
 
-// Write is the write whose client is to have the answer.
-type Write struct {
+// Case is the write whose client is to have the answer.
+type Case struct {
 	*base.Search
-	Out   *outbound.Write
+	Out   *outbound.Template
 	Patch *patch.Request // nil: it is no patch
 }
 
 // Missing is the answer to a patch of a document that isn't there: the engine's own, to an _update of it, with an index's id
 // and a shard's number that only the engine knows. Where the document is there by now, or the engine can't say, the answer is made here.
 // noIndex says that the index isn't there, either.
-func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Answer {
+func (a Asker) Missing(ctx context.Context, w *Case, noIndex bool) *respond.Answer {
 	if noIndex && w.Op.Kind == api.Patch {
 		return respond.NoSuchIndex(w.Name, "")
 	}
@@ -58,7 +58,7 @@ func (a Asker) Missing(ctx context.Context, w *Write, noIndex bool) *respond.Ans
 //
 // A document that has the numbers of the guard had them before, too. One that is missing may have been there at the time of the conflict,
 // and have been deleted since. So the conflict must name another document: without a guard, the write would erase what comes next.
-func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict *respond.Answer) bool {
+func (a Asker) Reroutes(ctx context.Context, w *Case, n doc.Numbers, conflict *respond.Answer) bool {
 	demanded := w.Outcome.Base == outcome.BaseExplicit || w.Outcome.Base == outcome.BaseIfMatch
 	if piped := w.Pipeline || w.Index.Pipeline || w.Index.Unknown != ""; !piped || demanded || w.Patch != nil || w.Op.Kind == api.Delete {
 		return false
@@ -86,7 +86,7 @@ func (a Asker) Reroutes(ctx context.Context, w *Write, n doc.Numbers, conflict *
 // part of the document that a patch is to show, or whose request has a parameter that optimist doesn't know. It is the engine's answer to
 // an update that changes nothing, under the guard of the revision n, or its refusal of the request (400). It is nil if the client wants
 // the plain form, which the caller makes, or if the engine gives no such answer now: the plain form is then better than none.
-func (a Asker) Unchanged(ctx context.Context, w *Write, n doc.Numbers) *respond.Answer {
+func (a Asker) Unchanged(ctx context.Context, w *Case, n doc.Numbers) *respond.Answer {
 	form := uri.Select(w.Out.Query, func(name []byte) bool {
 		_, ofClient := uri.Param(w.Caller.Params, string(name))
 		return !ofClient && !slices.Contains(understood, string(name))
@@ -109,7 +109,7 @@ var understood = append([]string{"refresh", "timeout", "wait_for_active_shards",
 
 // update asks the engine for its answer to an update of the write's document that changes nothing. Nil is one of another status than want,
 // unless the engine refuses the request (400).
-func (a Asker) update(ctx context.Context, w *Write, params []byte, want int) *respond.Answer {
+func (a Asker) update(ctx context.Context, w *Case, params []byte, want int) *respond.Answer {
 	body := []byte(`{"doc":{}}`)
 	if p := w.Patch; p != nil && p.SourceInBody != nil {
 		body = fmt.Appendf(nil, `{"doc":{},"_source":%s}`, p.SourceInBody)

@@ -36,11 +36,11 @@ func (e *engine) Do(_ context.Context, r *upstream.Request) (*upstream.Response,
 	return res, nil
 }
 
-func write(kind api.Kind, query string) *Write {
+func write(kind api.Kind, query string) *Case {
 	op := &api.Op{Kind: kind, Index: []byte("shop"), ID: []byte("7"), Query: []byte(query)}
-	return &Write{Out: &outbound.Write{Op: op, Query: op.Query}, Search: &base.Search{Question: base.Question{
+	return &Case{Out: &outbound.Template{Op: op, Query: op.Query}, Search: &base.Search{Question: base.Question{
 		Request: &base.Request{Op: op},
-		Write:   intake.Write{Name: "shop", Plain: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+		Terms:   intake.Terms{Name: "shop", Plain: true, Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 	}}}
 }
 

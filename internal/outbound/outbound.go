@@ -16,8 +16,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// Write is a client's write as it goes to the engine. It makes one request at a time: the next one takes its place.
-type Write struct {
+// Template is a client's write as it goes to the engine. It makes one request at a time: the next one takes its place.
+type Template struct {
 	*Room          // of the request; nil: it takes new memory
 	Op     *api.Op // as the client sent it
 	Fields []wire.Field
@@ -27,7 +27,7 @@ type Write struct {
 	Path, Query   []byte // undecoded; the query without any guard
 }
 
-// Room is memory for a request, so that most of them allocate none. It is for one Write at a time.
+// Room is memory for a request, so that most of them allocate none. It is for one Template at a time.
 type Room struct {
 	request upstream.Request
 	fields  [10]wire.Field
@@ -38,7 +38,7 @@ type Room struct {
 type Parker interface {
 	// Park keeps what Guarded would return for w, of which it uses nothing after it returns. It reports false if it can't keep such a
 	// request.
-	Park(w *Write, body []byte, n doc.Numbers, create bool) bool
+	Park(w *Template, body []byte, n doc.Numbers, create bool) bool
 	// Waits is called before the write waits for something else.
 	Waits()
 	// Received is what came of the request, and what that says, if the Parker has read it; nil: it hasn't.
@@ -47,7 +47,7 @@ type Parker interface {
 
 // Guarded is the request with a body, in place of the revision n alone; the zero value is no guard. With create it makes a document only
 // where there is none. The fields that concern only optimist stay behind, and those that would keep the answer from being read.
-func (w *Write) Guarded(body []byte, n doc.Numbers, create bool) *upstream.Request {
+func (w *Template) Guarded(body []byte, n doc.Numbers, create bool) *upstream.Request {
 	r := w.start(w.Method, w.target(n, create), body)
 	for _, f := range w.Fields {
 		if !staysHere(f.Name) && (w.Media == nil || !wire.EqualFold(f.Name, "content-type")) {
@@ -61,7 +61,7 @@ func (w *Write) Guarded(body []byte, n doc.Numbers, create bool) *upstream.Reque
 }
 
 // AsSent is the client's own request, with a body. With create it makes a document only where there is none.
-func (w *Write) AsSent(method, body []byte, create bool) *upstream.Request {
+func (w *Template) AsSent(method, body []byte, create bool) *upstream.Request {
 	target := w.Op.Path
 	switch {
 	case create:
@@ -79,7 +79,7 @@ func (w *Write) AsSent(method, body []byte, create bool) *upstream.Request {
 }
 
 // Retried is the request with a body and so many retries of the engine's own, which may be none.
-func (w *Write) Retried(body []byte, retries int) *upstream.Request {
+func (w *Template) Retried(body []byte, retries int) *upstream.Request {
 	r := w.Guarded(body, doc.Numbers{}, false)
 	sep := byte('?')
 	t := append(w.room().text[:0], w.Op.Path...)
@@ -95,7 +95,7 @@ func (w *Write) Retried(body []byte, retries int) *upstream.Request {
 }
 
 // Update is an _update of the same document, with these parameters besides those that say which document it is.
-func (w *Write) Update(body []byte, params ...[]byte) *upstream.Request {
+func (w *Template) Update(body []byte, params ...[]byte) *upstream.Request {
 	r := w.Guarded(body, doc.Numbers{}, false)
 	op := w.Op
 	path := [][]byte{nil, op.Index, []byte("_update"), op.ID}
@@ -114,7 +114,7 @@ func (w *Write) Update(body []byte, params ...[]byte) *upstream.Request {
 }
 
 // AsDocument has the write go as a PUT of the whole document, with this Content-Type and without these parameters.
-func (w *Write) AsDocument(media []byte, without ...string) {
+func (w *Template) AsDocument(media []byte, without ...string) {
 	kind := []byte("_doc")
 	if w.Op.Typed {
 		kind = w.Op.Type
@@ -130,7 +130,7 @@ func AppendGuard(dst []byte, n doc.Numbers) []byte {
 }
 
 // ContentType is the media type of what is sent.
-func (w *Write) ContentType() []byte {
+func (w *Template) ContentType() []byte {
 	if w.Media != nil {
 		return w.Media
 	}
@@ -138,18 +138,18 @@ func (w *Write) ContentType() []byte {
 }
 
 // Alike reports whether two writes differ in nothing but their bodies, as far as the engine's answer goes.
-func Alike(a, b *Write) bool {
+func Alike(a, b *Template) bool {
 	return bytes.Equal(a.Query, b.Query) && bytes.Equal(a.Path, b.Path) && bytes.Equal(a.ContentType(), b.ContentType()) &&
 		bytes.Equal(wire.Value(a.Fields, "accept"), wire.Value(b.Fields, "accept"))
 }
 
-func (w *Write) start(method, target, body []byte) *upstream.Request {
+func (w *Template) start(method, target, body []byte) *upstream.Request {
 	room := w.room()
 	room.request = upstream.Request{Method: wire.MethodString(method), Target: target, Body: body, Fields: room.fields[:0], Client: w.Client}
 	return &room.request
 }
 
-func (w *Write) room() *Room {
+func (w *Template) room() *Room {
 	if w.Room == nil {
 		w.Room = new(Room)
 	}
@@ -159,7 +159,7 @@ func (w *Write) room() *Room {
 var contentType = []byte("Content-Type")
 
 // target is the request target with the guard: the client's own bytes before it.
-func (w *Write) target(n doc.Numbers, create bool) []byte {
+func (w *Template) target(n doc.Numbers, create bool) []byte {
 	query := w.Query
 	if create {
 		query = api.CreateQuery(query)

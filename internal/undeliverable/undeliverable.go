@@ -55,8 +55,8 @@ type Letter struct {
 	Client learn.Client // nil: nobody knows
 }
 
-// Write is a write that has ended.
-type Write struct {
+// Failure is a write that has ended, and how.
+type Failure struct {
 	*base.Search
 	Method   []byte
 	Body     []byte // as its client sent it
@@ -75,7 +75,7 @@ type Write struct {
 const maxDetail = 1 << 10
 
 // Why is why the write can't be placed; "" where it was made, or may have been, or was refused by what the client itself asks for.
-func (w *Write) Why() string {
+func (w *Failure) Why() string {
 	if w.Err != nil {
 		return whyNotWritten(w.Err)
 	}
@@ -108,7 +108,7 @@ var refusals = []string{"mapper_parsing_exception", "document_parsing_exception"
 
 // asksForConflict reports whether a conflict is the answer to what the client asks for: a guard of its own, a document that must be
 // new, a test of its patch.
-func (w *Write) asksForConflict() bool {
+func (w *Failure) asksForConflict() bool {
 	if w.OnlyNew || w.Wanted || w.Op.Kind == api.Create {
 		return true
 	}
@@ -139,7 +139,7 @@ func whyNotWritten(err error) string {
 }
 
 // Letter is the write for a letter. The reason is that of Why.
-func (w *Write) Letter(reason string) *Letter {
+func (w *Failure) Letter(reason string) *Letter {
 	l := &Letter{Rule: w.Rule.Name, Reason: reason, Attempts: w.Attempts,
 		Checked: w.Attempts > 0 && (reason == outcome.UnplacedConflict || reason == outcome.UnplacedRefused),
 		Index:   w.Doc.Index, ID: w.Doc.ID, Routing: w.Doc.Routing,

@@ -25,10 +25,10 @@ import (
 )
 
 // ended is a PUT that has ended.
-func ended(query string, status int) *Write {
-	w := &Write{Attempts: 2, Search: &base.Search{Question: base.Question{
+func ended(query string, status int) *Failure {
+	w := &Failure{Attempts: 2, Search: &base.Search{Question: base.Question{
 		Request: &base.Request{Rule: &rule.Rule{Name: "shop"}, Op: &api.Op{Kind: api.Index, Query: []byte(query)}},
-		Write:   intake.Write{Name: "shop", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
+		Terms:   intake.Terms{Name: "shop", Doc: es.Document{Ref: doc.Ref{Index: "shop", ID: "7"}}},
 	}}}
 	if status != 0 {
 		w.Answer = respond.Error(status, "some_exception", strings.Repeat("ü", maxDetail))
@@ -37,7 +37,7 @@ func ended(query string, status int) *Write {
 }
 
 // refused is a PUT that the engine has refused.
-func refused(status int, kind string) *Write {
+func refused(status int, kind string) *Failure {
 	w := ended("", status)
 	w.Answer = respond.Error(status, kind, "so")
 	w.Answer.Own = false
@@ -63,34 +63,34 @@ func TestAnErrorSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 func TestAnAnswerSaysWhetherTheWriteCanBePlacedLater(t *testing.T) {
 	busy, conflict := http.StatusTooManyRequests, http.StatusConflict
 	for name, one := range map[string]struct {
-		write  *Write
-		change func(*Write)
+		write  *Failure
+		change func(*Failure)
 		want   string
 	}{
 		"written":             {ended("", 200), nil, ""},
 		"busy":                {ended("", busy), nil, outcome.UnplacedBusy},
-		"busy, but final":     {ended("", busy), func(w *Write) { w.Final = true }, ""},
-		"busy, unknown":       {ended("", busy), func(w *Write) { w.Outcome.Kind = outcome.Unknown }, ""},
+		"busy, but final":     {ended("", busy), func(w *Failure) { w.Final = true }, ""},
+		"busy, unknown":       {ended("", busy), func(w *Failure) { w.Outcome.Kind = outcome.Unknown }, ""},
 		"conflict":            {ended("", conflict), nil, outcome.UnplacedConflict},
-		"conflict, wanted":    {ended("", conflict), func(w *Write) { w.Wanted = true }, ""},
-		"conflict, only new":  {ended("", conflict), func(w *Write) { w.OnlyNew = true }, ""},
+		"conflict, wanted":    {ended("", conflict), func(w *Failure) { w.Wanted = true }, ""},
+		"conflict, only new":  {ended("", conflict), func(w *Failure) { w.OnlyNew = true }, ""},
 		"conflict, create":    {ended("op_type=create", conflict), nil, ""},
 		"conflict, own guard": {ended("if_seq_no=1&if_primary_term=1", conflict), nil, ""},
-		"conflict, merged": {ended("if_seq_no=1&if_primary_term=1", conflict), func(w *Write) { w.Rule.MergeExplicit = true },
+		"conflict, merged": {ended("if_seq_no=1&if_primary_term=1", conflict), func(w *Failure) { w.Rule.MergeExplicit = true },
 			outcome.UnplacedConflict},
-		"conflict, of all":     {ended("", conflict), func(w *Write) { w.Answer.OfAll = true }, ""},
-		"busy, of all":         {ended("", busy), func(w *Write) { w.Answer.OfAll = true }, outcome.UnplacedBusy},
+		"conflict, of all":     {ended("", conflict), func(w *Failure) { w.Answer.OfAll = true }, ""},
+		"busy, of all":         {ended("", busy), func(w *Failure) { w.Answer.OfAll = true }, outcome.UnplacedBusy},
 		"forbidden":            {ended("", 403), nil, ""},
 		"blocked":              {refused(403, "cluster_block_exception"), nil, outcome.UnplacedRefused},
 		"blocked, a full disk": {refused(429, "cluster_block_exception"), nil, outcome.UnplacedRefused},
-		"blocked, of all": {refused(429, "cluster_block_exception"), func(w *Write) { w.Answer.OfAll = true },
+		"blocked, of all": {refused(429, "cluster_block_exception"), func(w *Failure) { w.Answer.OfAll = true },
 			outcome.UnplacedBusy},
 		"rejected":             {refused(429, "es_rejected_execution_exception"), nil, outcome.UnplacedBusy},
 		"a value":              {refused(400, "mapper_parsing_exception"), nil, outcome.UnplacedRefused},
 		"a value, refused now": {refused(400, "document_parsing_exception"), nil, outcome.UnplacedRefused},
 		"a new field":          {refused(400, "strict_dynamic_mapping_exception"), nil, outcome.UnplacedRefused},
-		"refused here":         {refused(400, "mapper_parsing_exception"), func(w *Write) { w.Answer.Own = true }, ""},
-		"refused with all":     {refused(400, "mapper_parsing_exception"), func(w *Write) { w.Answer.OfAll = true }, ""},
+		"refused here":         {refused(400, "mapper_parsing_exception"), func(w *Failure) { w.Answer.Own = true }, ""},
+		"refused with all":     {refused(400, "mapper_parsing_exception"), func(w *Failure) { w.Answer.OfAll = true }, ""},
 		"an unknown parameter": {refused(400, "illegal_argument_exception"), nil, ""},
 		"an update's body":     {refused(400, "x_content_parse_exception"), nil, ""},
 		"a guard of one half":  {refused(400, "action_request_validation_exception"), nil, ""},

@@ -107,7 +107,7 @@ type parker struct {
 
 func (p *parker) Waits() { p.waits.Add(1) }
 
-func (p *parker) Park(w *outbound.Write, body []byte, n doc.Numbers, create bool) bool {
+func (p *parker) Park(w *outbound.Template, body []byte, n doc.Numbers, create bool) bool {
 	r := w.Guarded(body, n, create)
 	p.request = upstream.Request{Method: r.Method, Target: bytes.Clone(r.Target), Body: bytes.Clone(r.Body)}
 	return true

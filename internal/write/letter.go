@@ -45,7 +45,7 @@ func (s *Service) keep(ctx context.Context, c *change, err error) error {
 }
 
 // undelivered describes the change for a dead letter. It ended with err, or with its answer.
-func (c *change) undelivered(err error) *undeliverable.Write {
-	return &undeliverable.Write{Search: &c.Search, Method: c.req.Method, Body: c.req.Body, Client: c.req.Client, Attempts: c.attempts,
+func (c *change) undelivered(err error) *undeliverable.Failure {
+	return &undeliverable.Failure{Search: &c.Search, Method: c.req.Method, Body: c.req.Body, Client: c.req.Client, Attempts: c.attempts,
 		Answer: c.answer, Err: err, Final: c.obstacle == locked || c.maybeApplied, Wanted: c.obstacle == unfit || c.guard.Known()}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // atGate is the change as package gate judges it.
-func (c *change) atGate() *gate.Write {
-	return &gate.Write{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
+func (c *change) atGate() *gate.Applicant {
+	return &gate.Applicant{Search: &c.Search, Tokens: c.req.Tokens, Reason: c.req.Reason, AsPart: c.goesAsPart()}
 }
 
 // admit asks the locks about the open changes, which go as one write, if their rule enforces locks. Call it right before the write is

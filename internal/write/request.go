@@ -30,11 +30,11 @@ type change struct {
 	base.Search // its base: chooseWay
 
 	// How it goes upstream: read, and for patches asPatch.
-	out   outbound.Write
+	out   outbound.Template
 	patch *patch.Request // a PATCH, or an _update that optimist applies as a patch; nil for all others
 
 	// The document that it makes: chooseWay, and apply.
-	intents      apply.Write // makes its intent, under its rule
+	intents      apply.Maker // makes its intent, under its rule
 	viewWithPart []byte      // the document that the client has seen, with the part of its _update in it; nil: not known
 	epoch        session.Epoch
 	epochAt      int64         // when the change took its epoch
@@ -90,7 +90,7 @@ func (c *change) read(r *Request, s *Service) (err error) {
 	}
 	c.req, c.Question = r, base.Question{Request: &r.Request, Found: r.Found, Journalled: r.Journal != nil, Began: time.Now(), Sent: r.Body}
 	c.Doc = r.Names
-	c.out = outbound.Write{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
+	c.out = outbound.Template{Room: r.Room, Op: r.Op, Fields: r.Fields, Client: r.Caller.Client, Method: r.Method, Path: r.Op.Path,
 		Query: r.Op.Query}
 	c.intents.Search, c.intents.Means, c.intents.Method = &c.Search, &s.means, r.Method
 	if r.Op.Kind == api.Delete {

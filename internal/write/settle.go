@@ -331,8 +331,8 @@ func (s *Service) documentOf(c *change) respond.Document {
 }
 
 // noop is the change as package noop asks the engine for the answer to it.
-func (c *change) noop() *noop.Write {
-	return &noop.Write{Search: &c.Search, Out: &c.out, Patch: c.patch}
+func (c *change) noop() *noop.Case {
+	return &noop.Case{Search: &c.Search, Out: &c.out, Patch: c.patch}
 }
 
 // metOthers reports whether a change met changes of other clients. A 409 without an attempt may be the refusal of a rule or of a lock: its

@@ -301,7 +301,7 @@ func TestUpdatesOfAnotherMediaTypeShareNoWrite(t *testing.T) {
 	ru := &rule.Rule{}
 	alike := func(media string) *change {
 		c := ruled(ru)
-		c.shareable, c.patch, c.out = true, &patch.Request{}, outbound.Write{Media: []byte(media)}
+		c.shareable, c.patch, c.out = true, &patch.Request{}, outbound.Template{Media: []byte(media)}
 		return c
 	}
 	a, b := alike("application/json"), alike("text/plain")
