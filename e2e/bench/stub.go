@@ -24,8 +24,8 @@ func serveStub(ctx context.Context, args []string, out io.Writer) error {
 	return serveAnswers(ctx, "serve-stub", args, out, func([]byte) []byte { return answer })
 }
 
-// serveAnswers gives each request the answer to it. It reads heads and bodies only as far as it must to find their ends, so that most of the
-// machine is left to the proxy.
+// serveAnswers gives each request the answer to it. It reads heads and bodies only as far as it must to find their ends, so that most of
+// the machine is left to the proxy.
 func serveAnswers(ctx context.Context, name string, args []string, out io.Writer, answer func(request []byte) []byte) error {
 	if err := flag.NewFlagSet(name, flag.ContinueOnError).Parse(args); err != nil {
 		return err
