@@ -208,6 +208,8 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	return c.learn(ctx, asker, name, true)
 }
 
+// learn believes the last answer, or another read's answer that no index is called so, or else a failure of late. Otherwise it asks, and
+// keeps what other reads needn't wait for again: that no index is called so, or that the engine takes too long.
 func (c *Catalog) learn(ctx context.Context, asker Asker, name string, found bool) (Index, error) {
 	began := c.Now()
 	e, err := c.entryOf(asker, name)

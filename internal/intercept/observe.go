@@ -18,8 +18,8 @@ import (
 	"optimist/internal/wire"
 )
 
-// observed is a write that is forwarded as it is, and counted.
-type observed struct {
+// An observation is of a write that is forwarded as it is, and counted.
+type observation struct {
 	i    *Interceptor
 	r    *request
 	ru   *rule.Rule
@@ -51,7 +51,7 @@ func (i *Interceptor) observe(r *request, ru *rule.Rule) bool {
 			return false
 		}
 	}
-	o := observed{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
+	o := observation{i: i, r: r, ru: ru, ref: ref, name: ref.Index, body: body}
 	if kind == api.Update {
 		if ru.WriteID != "" {
 			body = mark.Drop(body, ru.WriteID, "doc", "upsert")
@@ -87,7 +87,7 @@ func readPart(op *api.Op, fields []wire.Field, body []byte, room *budget.Account
 }
 
 // take reserves what the session has seen as the base.
-func (o *observed) take(ctx context.Context) (err error) {
+func (o *observation) take(ctx context.Context) (err error) {
 	sess, sent, c := o.r.Client().Session, o.body, base.Comparison(o.ru, o.body, o.part, budget.Of(ctx))
 	if o.part != nil {
 		sent = o.part.Incoming
@@ -107,7 +107,7 @@ func (o *observed) take(ctx context.Context) (err error) {
 }
 
 // overrides reports whether the write loses nothing whatever its base is: a part that only sets values.
-func (o *observed) overrides() bool {
+func (o *observation) overrides() bool {
 	if o.part == nil || o.base.View == nil && o.base.Kind != session.KindAbsent {
 		return false
 	}
@@ -116,7 +116,7 @@ func (o *observed) overrides() bool {
 
 // countAnswer counts what the write did: where the version that it made isn't the one after the version that its client had read, it
 // overwrote a change that the client hadn't seen.
-func (o *observed) countAnswer(capture *watch.Capture) {
+func (o *observation) countAnswer(capture *watch.Capture) {
 	body, ok := capture.Body()
 	if !ok || capture.Status != 200 && capture.Status != 201 {
 		return
@@ -150,7 +150,7 @@ func (o *observed) countAnswer(capture *watch.Capture) {
 }
 
 // withoutMarks is a document as clients and rules know it: see write_id.
-func (o *observed) withoutMarks(source []byte) []byte {
+func (o *observation) withoutMarks(source []byte) []byte {
 	if o.ru.WriteID != "" {
 		source, _ = mark.Take(source, o.ru.WriteID)
 	}
@@ -158,7 +158,7 @@ func (o *observed) withoutMarks(source []byte) []byte {
 }
 
 // end notes what the write has made of the document, once.
-func (o *observed) end(made edge) {
+func (o *observation) end(made edge) {
 	if !o.over {
 		o.over = true
 		o.i.Metrics.LostUpdates(o.ref.Index, o.i.lineages.end(o.ref, made))
