@@ -15,7 +15,7 @@ type recount struct {
 
 // Audit counts the content of the memory again, compares it with the accounts, and returns how many bytes each client holds. It is for
 // tests.
-func (m *Memory) Audit(complain Complain) (shares []int64) {
+func (m *Memory) Audit(complain Complain) []int64 {
 	r := recount{refs: map[*Body]int{}, entries: map[*Document]int{}, clients: map[*clientAccount]int64{}}
 	for _, e := range m.lru.Values() {
 		r.entry(complain, e)
@@ -55,10 +55,14 @@ func (m *Memory) Audit(complain Complain) (shares []int64) {
 	if m.bytes < 0 || m.bytes > m.o.Bound {
 		complain("%d bytes of %d", m.bytes, m.o.Bound)
 	}
+	return m.shares()
+}
+
+func (m *Memory) shares() (bytes []int64) {
 	for _, h := range m.accounts.of {
-		shares = append(shares, h.Size())
+		bytes = append(bytes, h.Size())
 	}
-	return shares
+	return bytes
 }
 
 func (r *recount) entry(complain Complain, e *Entry) {
