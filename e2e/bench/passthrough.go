@@ -92,19 +92,24 @@ func (m *measurement) inTurns(ctx context.Context, s *stage, loads []workload) (
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			for _, w := range loads {
-				if err = m.turn(ctx, p, w.steps(p.addr, m.clients, c.guards()), results[w.name][c.name]); err != nil {
-					err = fmt.Errorf("%s: %s: %w", c.name, w.name, err)
-					break
-				}
-			}
+			err = m.all(ctx, c, p, loads, results)
 			p.end()
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
 	}
 	return results, nil
+}
+
+// all measures a contender with one workload after the other.
+func (m *measurement) all(ctx context.Context, c contender, p *process, loads []workload, results map[string]map[string]*figures) error {
+	for _, w := range loads {
+		if err := m.turn(ctx, p, w.steps(p.addr, m.clients, c.guards()), results[w.name][c.name]); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	return nil
 }
 
 // turn warms a process up and adds one turn's figures.
