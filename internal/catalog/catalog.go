@@ -208,8 +208,9 @@ func (c *Catalog) LearnFound(ctx context.Context, asker Asker, name string) (Ind
 	return c.learn(ctx, asker, name, true)
 }
 
-// learn believes the last answer, or another read's answer that no index is called so, or else a failure of late. Otherwise it asks, and
-// keeps what other reads needn't wait for again: that no index is called so, or that the engine takes too long.
+// learn takes what is known, in this order: the last answer; another read's answer that the name stands for no index, or for several; a
+// failure of late. If nothing is known, learn asks. For other reads it keeps that the name stands for no index or for several, or that the
+// engine takes too long.
 func (c *Catalog) learn(ctx context.Context, asker Asker, name string, found bool) (Index, error) {
 	began := c.Now()
 	e, err := c.entryOf(asker, name)

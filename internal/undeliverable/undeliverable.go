@@ -55,7 +55,7 @@ type Letter struct {
 	Client learn.Client // nil: nobody knows
 }
 
-// Failure is a write that has ended, and how.
+// Failure is a write that has ended, and how. Why tells whether it has failed at all.
 type Failure struct {
 	*base.Search
 	Method   []byte

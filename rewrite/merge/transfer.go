@@ -16,7 +16,8 @@ type transfer struct {
 	together      bool       // both have moved it to the same list
 }
 
-// transfers finds what has to be settled, by each of the object's values. If one such object is in another, there is nothing that can be.
+// transfers finds the transfers that have to be settled. Its keys are the object's values, one for each document that has the object. It
+// returns none if one such object is in another one: they can't be settled one by one.
 func (r *run) transfers() map[tree.Value]transfer {
 	if !r.mayTransfer() {
 		return nil
@@ -127,7 +128,8 @@ func (r *run) settle(in map[tree.Value]transfer) (base, sent, cur []byte) {
 	return rewrite(r.base.Root(), to), rewrite(r.sent.Root(), to), rewrite(r.cur.Root(), to)
 }
 
-// home is the value in whose place the object is, and how; the text is nil if the object is gone.
+// home decides where the object of a transfer is, and merges the two sides' changes in it. The object takes the place of the value at, and
+// its text there is text. A nil text says that the object is gone.
 func (r *run) home(t transfer, sc scope) (at tree.Value, text []byte) {
 	if !t.c.Exists() {
 		if r.ruled(t, sc) {
