@@ -142,11 +142,11 @@ func (m *mover) move(inPlace bool) {
 			continue
 		}
 		var seen []string
-		for _, w := range workers[:1] {
+		for _, w := range workers {
 			seen = append(seen, w.read(name))
 		}
 		turn() // between a read and a write
-		for i, w := range workers[:1] {
+		for i, w := range workers {
 			w.write(name, seen[i])
 		}
 	}

@@ -99,8 +99,11 @@ func (f *Finder) Follow(ctx context.Context, w *Search, index string) bool {
 	}
 	former := w.Base
 	w.Base = f.Sessions.Witness(w.Session, w.Ref())
-	w.carry(&former)
-	former.Release()
+	if former.Kind != session.KindNone {
+		w.Base.Become(&former)
+		w.judgeMoved(false)
+	}
+	former.Doubt() // a client has written from it, in the other index
 	return true
 }
 
@@ -120,29 +123,23 @@ func mayGoElsewhere(ix *catalog.Index) bool {
 	return ix.Pipeline || ix.DataStream != "" || ix.Unknown != ""
 }
 
-// takeFormer is for a write whose client has last seen the document in an index for which the name stood before, and not in the one for
-// which it stands now. The change of a named session counts from that. The base is no guard: its numbers are of another index. Nor is it
-// the base of a second write: whether this one is applied may stay unknown. Of an inferred session it isn't known which client has seen
-// what: if it has seen nothing here, the base is lost.
-func (f *Finder) takeFormer(w *Search) {
-	unseen := w.Base.Kind == session.KindNone || w.isLostLongAgo()
-	ref, seen := w.Index.Former(w.Ref(), func(ref doc.Ref) bool { return f.Sessions.MayHaveBase(w.Session, ref) })
-	if !seen {
-		return
+// carry has what the client has seen of the document, in the indices for which the name stood before, count in the index for which the name
+// stands now. It reports whether anything is, or was, known of that.
+func (f *Finder) carry(w *Search) (known bool) {
+	ref := w.Ref()
+	for former := range w.Index.Former(ref) {
+		known = f.Sessions.Carry(w.Session, former, ref) || known
 	}
-	if unseen {
-		w.Base.Kind, w.Base.Reason = session.KindLost, session.ReasonIndex
-	}
-	if !w.Session.IsNamed() || !unseen && !w.Base.SeenSince(0) {
-		return
-	}
-	former, ok := f.sessionStore(w).TakeNow(w.Session, ref, w.Sent) // without a wait: this write holds a base
-	switch {
-	case ok && (unseen || former.SeenAfter(&w.Base)):
-		w.carry(&former)
-		former.Doubt()
-	case ok:
-		former.Release()
+	return known
+}
+
+// judgeMoved looks at a base that the client may have seen in an index before. Such a base is no guard: if it can't be merged, it is lost.
+// known says that the client has seen the document there: if there is no base, it is lost.
+func (w *Search) judgeMoved(known bool) {
+	b := &w.Base
+	w.Moved = b.Moved && b.View != nil && !b.OnlyGuards()
+	if b.Moved && !w.Moved || known && (b.Kind == session.KindNone || w.isLostLongAgo()) {
+		b.Kind, b.Reason = session.KindLost, session.ReasonIndex
 	}
 }
 
@@ -154,20 +151,4 @@ func (w *Search) isLostLongAgo() bool {
 		return w.Base.Kind == session.KindLost
 	}
 	return false
-}
-
-// carry makes what the client has seen in the index before the base, without its numbers. In an inferred session the write leaves nothing,
-// because other clients of the session may write from what they have seen there.
-func (w *Search) carry(former *session.Base) {
-	b := &w.Base
-	if former.Kind == session.KindNone {
-		return
-	}
-	if !w.Session.IsNamed() {
-		b.Release()
-	}
-	b.Become(former)
-	if w.Moved = !former.OnlyGuards() && (b.View != nil || b.Kind == session.KindAbsent); !w.Moved { // nor are its numbers a guard
-		b.Kind, b.Reason = session.KindLost, session.ReasonIndex
-	}
 }

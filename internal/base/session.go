@@ -56,10 +56,11 @@ func (f *Finder) sessionStore(w *Search) *session.Store {
 // takeFromSession makes what the session has seen the write's base, and reserves it. Behind another write of the same request, that is what
 // the other write has left.
 func (f *Finder) takeFromSession(ctx context.Context, w *Search) (err error) {
+	known := f.carry(w)
 	if w.Base, err = f.sessionStore(w).TakeNext(ctx, w.Session, w.Ref(), w.Series, w.Sent); err != nil {
 		return err
 	}
-	f.takeFormer(w)
+	w.judgeMoved(known)
 	return w.checkClient(ctx)
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -103,18 +104,15 @@ func (e *entry) emptied() *entry {
 	return empty
 }
 
-// Former is the document ref in the latest of the indices for which the name stood before in which known has it; ok is false if there is
-// none.
-func (ix *Index) Former(ref doc.Ref, known func(doc.Ref) bool) (former doc.Ref, ok bool) {
-	if !ix.Exists() {
-		return ref, false
-	}
-	for _, ref.Index = range ix.Before {
-		if known(ref) {
-			return ref, true
+// Former yields the document ref in each of the indices for which the name stood before, the latest last.
+func (ix *Index) Former(ref doc.Ref) iter.Seq[doc.Ref] {
+	return func(yield func(doc.Ref) bool) {
+		for _, ref.Index = range slices.Backward(ix.Before) {
+			if !ix.Exists() || !yield(ref) {
+				return
+			}
 		}
 	}
-	return ref, false
 }
 
 // past is the indices for which the name has stood up to now, the latest first.

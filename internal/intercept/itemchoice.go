@@ -4,7 +4,6 @@ import (
 	"optimist/internal/api"
 	"optimist/internal/bulk"
 	"optimist/internal/catalog"
-	"optimist/internal/doc"
 	"optimist/internal/outcome"
 	"optimist/internal/rule"
 )
@@ -201,11 +200,14 @@ func (b *items) mayHaveBase(it *item) (bool, error) {
 	if it.Kind == api.Create && c.Session.IsNamed() {
 		return true, nil // it may write its next change from memory
 	}
-	mayHave := func(ref doc.Ref) bool { return b.i.Sessions.MayHaveBase(c.Session, ref) }
 	ref := ix.Ref(it.Routing, it.ID)
-	if mayHave(ref) {
+	if b.i.Sessions.MayHaveBase(c.Session, ref) {
 		return true, nil
 	}
-	_, former := ix.Former(ref, mayHave)
-	return former, nil
+	for former := range ix.Former(ref) {
+		if b.i.Sessions.MayHaveBase(c.Session, former) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -69,7 +69,9 @@ type Base struct {
 	// Guessed says that the client hasn't named the revision, and that the session is inferred. Then another client of the session may have
 	// read this revision, and this client another one that optimist has forgotten.
 	Guessed bool
-	Use     Use
+	// Moved says that the client saw the base in the index for which the write's name stood before: see Store.Carry. It has no numbers then.
+	Moved bool
+	Use   Use
 	// Numbers are the revision's, for the guard. They are zero if there is none: for KindNone, KindLost and KindAbsent.
 	Numbers doc.Numbers
 	// AnswerNumbers are the numbers in the answer to the write that left a view. They differ from Numbers if the engine stores something else
@@ -95,14 +97,11 @@ func (b *Base) OnlyGuards() bool { return b.Use != UseMerge }
 // SeenSince reports whether the client has seen the base after a moment (by Store.Now).
 func (b *Base) SeenSince(moment int64) bool { return b.claim.At > moment }
 
-// SeenAfter reports whether the client has seen the base after the other one.
-func (b *Base) SeenAfter(other *Base) bool { return b.claim.At > other.claim.At }
-
-// Become gives b the content of o, which is of another document. The client writes its document in the place of that one. b has no numbers
-// afterwards. The base that b reserves stays reserved.
+// Become gives b the content of o, which is of the same document in the index before: see Moved. The base that b reserves stays reserved.
 func (b *Base) Become(o *Base) {
 	claim, joined := b.claim, b.joined
-	*b = Base{Kind: o.Kind, View: o.View, Ambiguous: o.Ambiguous, Guessed: o.Guessed, claim: claim, joined: joined}
+	*b = Base{Kind: o.Kind, View: o.View, Ambiguous: o.Ambiguous, Guessed: o.Guessed, Use: o.Use, claim: claim, joined: joined}
+	b.Moved = o.Kind != KindAbsent
 }
 
 // Ack is an acknowledged write. Its bodies are copied.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"optimist/internal/doc"
 	"optimist/internal/note"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
@@ -17,6 +18,9 @@ func (sh *shard) note(e *viewcache.Entry) {
 		return
 	}
 	n := noteOf(e, sh.pending.Of(e.Key))
+	if viewcache.IsCarried(n.Numbers) {
+		n.Numbers = doc.Numbers{} // they guard nothing; "there was no document" has the engine refuse the write of a document that is there
+	}
 	n.At, n.Network = notes.Started()+e.Touched, notes.Network(uint64(e.Network()))
 	notes.Put(e.NoteID, n)
 }

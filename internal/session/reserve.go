@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"optimist/internal/choice"
+	"optimist/internal/doc"
 	"optimist/internal/repeat"
 	"optimist/internal/viewcache"
 )
@@ -180,5 +181,8 @@ func (t *selection) fillBase(b *Base) {
 	c := &b.claim
 	b.Kind, b.Numbers, b.AnswerNumbers, b.Version, b.View, b.Stored = c.kind, c.Numbers, c.Answer, c.Version, c.sent, c.stored
 	b.Use, b.StoredDiffers = c.use(t.isUnclear(c), t.hasChangedSince(c.At)), c.Difference
+	if b.Moved = viewcache.IsCarried(c.Numbers); b.Moved {
+		b.Numbers, b.Stored, b.StoredDiffers = doc.Numbers{}, nil, false
+	}
 	t.count(b.Kind)
 }

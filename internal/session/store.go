@@ -104,7 +104,7 @@ func New(o Options) *Store {
 
 // Glance returns the same store for a dry run, which only asks which base a write would have. The dry run reserves nothing: during a
 // reservation, however short, another write of the session would get another base. It counts nothing, and ending its bases changes nothing.
-// The methods that note what a session has read, written or been shown do nothing.
+// The methods that note what a session has read, written or been shown do nothing. Carry does what it does for any write.
 func (s *Store) Glance() *Store { return &Store{contents: s.contents, dryRun: true} }
 
 // Comparing returns the same store for writes that are compared so.

@@ -55,6 +55,11 @@ func (m *Memory) retire(e *Entry, p Past) {
 		m.forgetPast(e, i)
 	}
 	e.Past = append(e.Past, p)
+	m.limitHistory(e)
+}
+
+// limitHistory forgets the oldest of the history while that is too long or too large.
+func (m *Memory) limitHistory(e *Entry) {
 	most := MaxPast
 	if !e.Shared {
 		most = maxUnshared

@@ -50,6 +50,7 @@ type Memory struct {
 	// Order is the place of the newest read or write. The next one comes after it.
 	Order uint64
 
+	carried uint64 // how many places before firstOrder are taken
 	o       Options
 	maxBody int64
 
@@ -65,7 +66,7 @@ type Memory struct {
 
 // New returns a memory in which nothing was seen.
 func New(o Options) *Memory {
-	m := &Memory{docs: make(map[docKey]*Document), accounts: newAccounts()}
+	m := &Memory{Order: firstOrder, docs: make(map[docKey]*Document), accounts: newAccounts()}
 	marks := o.Bound / 16 / markerCost
 	o.Bound -= marks * markerCost
 	m.o, m.maxBody = o, o.Bound/4
