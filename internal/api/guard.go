@@ -41,7 +41,7 @@ func ReadGuard(query []byte) (n doc.Numbers, found bool) {
 	}
 	s, err1 := strconv.ParseInt(string(seq), 10, 64)
 	t, err2 := strconv.ParseInt(string(term), 10, 64)
-	if err1 == nil && err2 == nil && !version {
+	if err1 == nil && err2 == nil && s >= 0 && !version { // the engine refuses numbers below zero
 		n = doc.Numbers{SeqNo: s, PrimaryTerm: t}
 	}
 	return n, true

@@ -335,3 +335,18 @@ func TestALostWriteIsNotMadeAgainInACopyOfItsIndex(t *testing.T) {
 		})
 	}
 }
+
+// The numbers that stand for what was carried from another index are no revision that a client could name.
+func TestNoClientNamesWhatWasCarried(t *testing.T) {
+	w := movable(t, "rules:\n- {name: r, match: {index: [shop]}, base: {explicit: merge}}\n")
+	me := w.stranger()
+	me.readBy()
+	w.move()
+	w.later += 2 * time.Second
+	w.store.Carry(me.sess, doc.Ref{Index: "blue", ID: "1"}, doc.Ref{Index: "green", ID: "1"})
+	for n := range 4 {
+		guard := "?if_primary_term=1&if_seq_no=" + strconv.Itoa(n-1<<40)
+		has(t, me.send("PUT", target1+guard, `{"of":"blue","l":["x","me"]}`), 400, "guarded;attempts=1;base=explicit;reason=explicit")
+	}
+	same(t, w.green(), `{"of":"green","l":["x","g"]}`)
+}
