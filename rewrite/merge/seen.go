@@ -130,11 +130,30 @@ func isMadeUp(e tree.Value, base []tree.Value) bool {
 		}
 	}
 	for m := e.First(); m.Exists(); m = m.Next() {
-		if isInstant(m) {
-			return isNew(m, base)
+		if part := partOfSecond(m); isOfClock(part) {
+			fine := len(part) > milliseconds && isOfClock(part[milliseconds:])
+			return isNew(m, base) && (fine || !saysAgain(e, m, base))
 		}
 	}
 	return false
+}
+
+// milliseconds is how many digits behind the second a time has that isn't finer than a millisecond. Two busy clients often write in the
+// same one.
+const milliseconds = 3
+
+// saysAgain reports whether an entry of the base says the same as e, apart from e's time. Two clients may well say that in one millisecond:
+// a parcel was scanned, and scanned again.
+func saysAgain(e, time tree.Value, base []tree.Value) bool {
+	return slices.ContainsFunc(base, func(o tree.Value) bool {
+		members := o.Finder()
+		for m := e.First(); m.Exists(); m = m.Next() {
+			if m != time && !members.Like(m).Equal(m) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // isNew reports whether no entry of the base has the member.
@@ -145,26 +164,29 @@ func isNew(m tree.Value, base []tree.Value) bool {
 	})
 }
 
-// isInstant reports whether a text is a time as a clock shows it, and finer than a millisecond. Two busy clients often write in the same
-// millisecond, and may well have the same day. Some programs write the beginning of a day with zeros as the part of a second, and its end
-// with nines.
-func isInstant(v tree.Value) bool {
-	const layout = `"2006-01-02T15:04:05.000`
+// partOfSecond returns the digits behind the second, if a text is a time as a clock shows it.
+func partOfSecond(v tree.Value) (digits []byte) {
+	const layout = `"2006-01-02T15:04:05.`
 	raw := v.Raw()
 	if v.Kind() != tree.String || len(raw) <= len(layout) {
-		return false
+		return nil
 	}
 	for i, c := range []byte(layout) {
 		if isDigit(c) != isDigit(raw[i]) || !isDigit(c) && c != 'T' && c != raw[i] {
-			return false
+			return nil
 		}
 	}
-	for _, c := range raw[len(layout):] {
-		if c != '0' && c != '9' {
-			return isDigit(c)
-		}
+	digits = raw[len(layout):]
+	if end := slices.IndexFunc(digits, func(c byte) bool { return !isDigit(c) }); end >= 0 {
+		digits = digits[:end]
 	}
-	return false
+	return digits
+}
+
+// isOfClock reports whether a part of a second comes from a clock. Some programs write the beginning of a day with zeros, and its end with
+// nines.
+func isOfClock(digits []byte) bool {
+	return slices.ContainsFunc(digits, func(c byte) bool { return c != '0' && c != '9' })
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -38,10 +38,22 @@ func TestWhatAClientLacksShowsThatItsMoveIsNoEcho(t *testing.T) {
 		"the same, without a T": {
 			`{"n":0,"log":[]}`, `{"n":1,"log":[{"at":"2026-01-02 03:04:05.678901"}]}`, `{"n":1,"log":[{"at":"2026-01-02 03:04:05.678901"}]}`,
 			`{"n":1,"log":[{"at":"2026-01-02 03:04:05.678901"}]}`, true},
-		"others may well have the same millisecond": {
-			`{"n":0,"log":[]}`, `{"n":1,"log":[{"code":"arrive","at":"2026-01-02T03:04:05.678Z"}]}`,
-			`{"n":1,"log":[{"code":"arrive","at":"2026-01-02T03:04:05.678Z"}]}`,
-			`{"n":2,"log":[{"code":"arrive","at":"2026-01-02T03:04:05.678Z"},{"code":"arrive","at":"2026-01-02T03:04:05.678Z"}]}`, false},
+		"others may well say again in the same millisecond what was said before": {
+			`{"n":0,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":2,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678Z"},` +
+				`{"code":"in","at":"2026-01-02T03:04:05.678Z"}]}`, false},
+		"the same, and not in the same microsecond": {
+			`{"n":0,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678901Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678901Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"in","at":"2026-01-02T03:04:05.678901Z"}]}`, true},
+		"others don't say in the same millisecond what nobody has said": {
+			`{"n":0,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"out","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"out","at":"2026-01-02T03:04:05.678Z"}]}`,
+			`{"n":1,"log":[{"code":"in","at":"2026-01-02T03:04:05.001Z"},{"code":"out","at":"2026-01-02T03:04:05.678Z"}]}`, true},
 		"others may well have the same second": {
 			`{"n":0,"log":[]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, `{"n":1,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"}]}`,
 			`{"n":2,"log":[{"by":"A","at":"2026-01-02T03:04:05Z"},{"by":"A","at":"2026-01-02T03:04:05Z"}]}`, false},
