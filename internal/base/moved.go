@@ -127,7 +127,7 @@ func mayGoElsewhere(ix *catalog.Index) bool {
 // stands now. It reports whether anything is, or was, known of that.
 func (f *Finder) carry(w *Search) (known bool) {
 	ref := w.Ref()
-	for former := range w.Index.Former(ref) {
+	for _, former := range w.Index.Former(ref) {
 		known = f.Sessions.Carry(w.Session, former, ref) || known
 	}
 	return known

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -104,15 +103,15 @@ func (e *entry) emptied() *entry {
 	return empty
 }
 
-// Former yields the document ref in each of the indices for which the name stood before, the latest last.
-func (ix *Index) Former(ref doc.Ref) iter.Seq[doc.Ref] {
-	return func(yield func(doc.Ref) bool) {
-		for _, ref.Index = range slices.Backward(ix.Before) {
-			if !ix.Exists() || !yield(ref) {
-				return
-			}
-		}
+// Former returns the document ref in each of the indices for which the name stood before, the latest last.
+func (ix *Index) Former(ref doc.Ref) (former []doc.Ref) {
+	if !ix.Exists() {
+		return nil
 	}
+	for _, ref.Index = range slices.Backward(ix.Before) {
+		former = append(former, ref)
+	}
+	return former
 }
 
 // past is the indices for which the name has stood up to now, the latest first.

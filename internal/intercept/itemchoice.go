@@ -204,7 +204,7 @@ func (b *items) mayHaveBase(it *item) (bool, error) {
 	if b.i.Sessions.MayHaveBase(c.Session, ref) {
 		return true, nil
 	}
-	for former := range ix.Former(ref) {
+	for _, former := range ix.Former(ref) {
 		if b.i.Sessions.MayHaveBase(c.Session, former) {
 			return true, nil
 		}
