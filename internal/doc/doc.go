@@ -5,6 +5,7 @@
 package doc
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 )
@@ -34,6 +35,11 @@ type Numbers struct {
 
 // Known reports whether n are a revision's numbers rather than the zero value.
 func (n Numbers) Known() bool { return n.PrimaryTerm > 0 }
+
+// Compare says which of two revisions of one document is older: below 0 is n.
+func (n Numbers) Compare(o Numbers) int {
+	return cmp.Or(cmp.Compare(n.PrimaryTerm, o.PrimaryTerm), cmp.Compare(n.SeqNo, o.SeqNo))
+}
 
 // Revision is one state of a document. Source is immutable and may be shared: nobody may write to it. It is nil where
 // only the numbers are known. Version is the engine's _version, 0 where unknown.

@@ -4,7 +4,6 @@
 package note
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"time"
@@ -161,14 +160,10 @@ func (b *Book) Put(id ID, n Note) { b.pages.Put(id, n) }
 // Add makes n the older of n and o, of the clients of both.
 func (n *Note) Add(o Note) {
 	clients := n.Clients + o.Clients
-	if n.Clients == 0 || older(o.Numbers, n.Numbers) {
+	if n.Clients == 0 || o.Numbers.Compare(n.Numbers) < 0 {
 		*n = o
 	} else if o.Numbers == n.Numbers {
 		n.StoredDiffers = n.StoredDiffers || o.StoredDiffers
 	}
 	n.Clients = clients
-}
-
-func older(a, b doc.Numbers) bool {
-	return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo)) < 0
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"slices"
 
 	"optimist/internal/choice"
@@ -79,7 +78,7 @@ func (t *selection) candidates(e *viewcache.Entry, reads []viewcache.Read, past 
 		case b.Gone && !a.Gone:
 			return -1
 		}
-		return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
+		return a.Numbers.Compare(b.Numbers)
 	})
 	return list
 }

@@ -1,7 +1,6 @@
 package viewcache
 
 import (
-	"cmp"
 	"slices"
 
 	"optimist/internal/doc"
@@ -112,21 +111,17 @@ func (m *Memory) places(old *Entry) *places {
 		add(&old.Past[i].Sight)
 	}
 	add(&old.View.Sight)
-	slices.SortFunc(p.numbers, compareNumbers)
+	slices.SortFunc(p.numbers, doc.Numbers.Compare)
 	slices.Sort(p.orders)
 	m.carried += uint64(len(p.orders))
 	return p
-}
-
-func compareNumbers(a, b doc.Numbers) int {
-	return cmp.Or(cmp.Compare(a.PrimaryTerm, b.PrimaryTerm), cmp.Compare(a.SeqNo, b.SeqNo))
 }
 
 func (p *places) numbersOf(n doc.Numbers) doc.Numbers {
 	if !n.Known() {
 		return n
 	}
-	i, _ := slices.BinarySearchFunc(p.numbers, n, compareNumbers)
+	i, _ := slices.BinarySearchFunc(p.numbers, n, doc.Numbers.Compare)
 	return doc.Numbers{SeqNo: int64(p.first) + int64(i) - firstOrder, PrimaryTerm: 1} //nolint:gosec // far below
 }
 
