@@ -400,12 +400,10 @@ func isTime(v tree.Value) bool {
 
 // precisionOf returns how fine a time is. That of a number is of no account: a number weighs little in any case.
 func precisionOf(v tree.Value) precision {
-	const layout = `"2006-01-02T15:04:05.000`
-	raw := v.Raw()
 	switch {
 	case !isTime(v):
 		return 0
-	case v.Kind() == tree.String && len(raw) > len(layout) && raw[len(layout)-len(".000")] == '.' && allDigits(raw[len(layout):len(layout)+1]):
+	case len(v.PartOfSecond()) > tree.Milliseconds:
 		return finer
 	}
 	return toMillisecond

@@ -426,7 +426,7 @@ func TestWhatWasMeasuredIsNearToWhatWasMeasuredJustBefore(t *testing.T) {
 // time of an older revision: the client has read that revision, and left the time alone. And two clients don't share a time that is finer.
 func TestTwoClientsMayWriteInTheSameMillisecond(t *testing.T) {
 	const before, now = `"2026-01-02T03:04:05.006Z"`, `"2026-01-02T03:04:05.012Z"`
-	const fine, zone = `"2026-01-02T03:04:05.012345Z"`, `"2026-01-02T03:04:05+00:00"`
+	const fine, zone, tenth = `"2026-01-02T03:04:05.012345Z"`, `"2026-01-02T03:04:05+00:00"`, `"2026-01-02T03:04:05.6+01:00"`
 	for name, c := range map[string]struct {
 		older, newer, sent string
 		want               int
@@ -440,6 +440,9 @@ func TestTwoClientsMayWriteInTheSameMillisecond(t *testing.T) {
 		"the newer one's time, with a zone": {
 			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + zone + `}`,
 			`{"state":"done","owner":null,"at":` + zone + `}`, 0},
+		"the newer one's time, with a tenth of a second and a zone": {
+			`{"state":"open","owner":null,"at":` + before + `}`, `{"state":"open","owner":"ann","at":` + tenth + `}`,
+			`{"state":"done","owner":null,"at":` + tenth + `}`, 0},
 		"the older one's time": {
 			`{"a":false,"b":false,"at":` + before + `}`, `{"a":true,"b":true,"at":` + now + `}`, `{"a":true,"b":true,"c":1,"at":` + before + `}`, 0},
 	} {

@@ -130,17 +130,13 @@ func isMadeUp(e tree.Value, base []tree.Value) bool {
 		}
 	}
 	for m := e.First(); m.Exists(); m = m.Next() {
-		if part := partOfSecond(m); isOfClock(part) {
-			fine := len(part) > milliseconds && isOfClock(part[milliseconds:])
+		if part := m.PartOfSecond(); isOfClock(part) {
+			fine := len(part) > tree.Milliseconds && isOfClock(part[tree.Milliseconds:])
 			return isNew(m, base) && (fine || !saysAgain(e, m, base))
 		}
 	}
 	return false
 }
-
-// milliseconds is how many digits behind the second a time has that isn't finer than a millisecond. Two busy clients often write in the
-// same one.
-const milliseconds = 3
 
 // saysAgain reports whether an entry of the base says the same as e, apart from e's time. Two clients may well say that in one millisecond:
 // a parcel was scanned, and scanned again.
@@ -164,29 +160,8 @@ func isNew(m tree.Value, base []tree.Value) bool {
 	})
 }
 
-// partOfSecond returns the digits behind the second, if a text is a time as a clock shows it.
-func partOfSecond(v tree.Value) (digits []byte) {
-	const layout = `"2006-01-02T15:04:05.`
-	raw := v.Raw()
-	if v.Kind() != tree.String || len(raw) <= len(layout) {
-		return nil
-	}
-	for i, c := range []byte(layout) {
-		if isDigit(c) != isDigit(raw[i]) || !isDigit(c) && c != 'T' && c != raw[i] {
-			return nil
-		}
-	}
-	digits = raw[len(layout):]
-	if end := slices.IndexFunc(digits, func(c byte) bool { return !isDigit(c) }); end >= 0 {
-		digits = digits[:end]
-	}
-	return digits
-}
-
 // isOfClock reports whether a part of a second comes from a clock. Some programs write the beginning of a day with zeros, and its end with
 // nines.
 func isOfClock(digits []byte) bool {
 	return slices.ContainsFunc(digits, func(c byte) bool { return c != '0' && c != '9' })
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
