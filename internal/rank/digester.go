@@ -38,7 +38,7 @@ type digester struct {
 	identities []uint64 // of the entries of the lists that the digester is reading
 	names      []uint64 // those of one list that are names
 	repeats    uint64   // the kind of a long list in which names have turned out to identify nothing; 0: there is none
-	unlike     uint64   // the same, of a kind known for that, in which each entry has a name of its own after all
+	named      uint64   // the same, of a kind known for that, in which each entry has a name of its own after all
 }
 
 type foundMember struct {
@@ -69,7 +69,7 @@ func (d *digester) release() {
 
 // read reads a document, which is then to be cut. It reports whether the document can be digested.
 func (d *digester) read(source []byte, n naming) bool {
-	d.naming, d.repeats, d.unlike = n, 0, 0
+	d.naming, d.repeats, d.named = n, 0, 0
 	d.items, d.members, d.parts, d.numbers = d.items[:0], d.members[:0], d.parts[:0], d.numbers[:0]
 	d.foundMembers, d.foundParts, d.foundNumbers = d.foundMembers[:0], d.foundParts[:0], d.foundNumbers[:0]
 	d.foundLists, d.elements, d.identities = d.foundLists[:0], d.elements[:0], d.identities[:0]
@@ -242,7 +242,7 @@ func (d *digester) identify(list tree.Value, kind uint64) {
 	case long && few && !repeats:
 		d.repeats = kind
 	case long && repeats && names == entries:
-		d.unlike = kind
+		d.named = kind
 	}
 }
 

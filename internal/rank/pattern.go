@@ -59,14 +59,14 @@ func (p *Patterns) Learn(c *Choice) {
 	p.addPart(c.Part)
 	p.addMemory(c.Memory)
 	p.addRepeated(c.Repeats)
-	if i := slices.Index(p.repeated[:], c.Unlike); i >= 0 && c.Unlike != 0 {
+	if i := slices.Index(p.repeated[:], c.Named); i >= 0 && c.Named != 0 {
 		p.disproved[i] = true // for good: if it changed back, all digests would be made anew each time
 	}
 }
 
 // ShowsHabits reports whether the choice shows anything of what clients usually do.
 func (c *Choice) ShowsHabits() bool {
-	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0 || c.Unlike != 0
+	return c.Certain || c.Part != PartUnknown || c.Memory != MemoryUnknown || c.Repeats != 0 || c.Named != 0
 }
 
 // addRepeated notes a kind of lists in which names identify nothing. Beyond maxRepeated it notes none. If a new kind took the place of an

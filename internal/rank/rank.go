@@ -40,7 +40,7 @@ type Choice struct {
 	Memory    Memory // whether the client wrote from memory, as far as this choice shows it
 	Traces    Trace  // whether traces tell pieces of work apart, as far as this choice shows it
 	Repeats   uint64 // a kind of lists in which names identify nothing, as the sent document shows; 0: it shows none
-	Unlike    uint64 // such a kind of the patterns, which the sent document disproves; 0: it disproves none
+	Named     uint64 // such a kind of the patterns, in which names tell all entries of the sent document apart after all; 0: there is none
 }
 
 // Likeliest returns the likeliest candidate. The candidates come oldest first.
@@ -70,7 +70,7 @@ func Likeliest(cs []Candidate, sent Sent) Choice {
 	byContent := likeliest(verdicts)
 	c := Choice{
 		Traces: traceOf(cs, verdicts, byContent), Part: w.partOf(cs), Lean: leanOf(cs, verdicts), Memory: memory, Repeats: mine.repeats,
-		Unlike: mine.unlike,
+		Named: mine.named,
 	}
 	if sent.Patterns.partsAreChanges() && c.Part != PartRestates {
 		w.chargeRestated()

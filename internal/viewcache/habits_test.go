@@ -42,7 +42,7 @@ func TestHabitsAreLearntFromWhatAChoiceShows(t *testing.T) {
 		"a part":    {Part: rank.PartRestates},
 		"memory":    {Memory: rank.FromMemory},
 		"repeats":   {Repeats: 7},
-		"unlike":    {Unlike: 7},
+		"named":     {Named: 7},
 	} {
 		h := NewHabits()
 		h.Learn(sess, "shop", &c)
