@@ -193,7 +193,7 @@ unit() {
   grep -rl --include='*_test.go' --exclude-dir=e2e '^func Benchmark' . | xargs -n 1 dirname | sort -u |
     xargs go test -json -race -run='^$' -bench=. -benchtime=1x || status=1
   go test -C tools -json ./... || status=1
-  go test -C e2e/bench -json ./inference || status=1
+  go test -C e2e/bench -json ./... || status=1
   return $status
 }
 
