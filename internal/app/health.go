@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"optimist/internal/admin"
+	"optimist/internal/coding"
 	"optimist/internal/config"
 	"optimist/internal/es"
 	"optimist/internal/obs"
@@ -19,6 +20,7 @@ import (
 const (
 	greetTimeout = 10 * time.Second // for the first question to the engine
 	greetAgain   = 10 * time.Second // until it is asked again, if the engine refuses the credentials
+	maxGreeting  = 1 << 20          // bytes that a compressed answer to it becomes
 )
 
 var (
@@ -71,12 +73,13 @@ func (a *App) greetOnce(ctx context.Context) (refused bool) {
 	}
 	defer resp.Release()
 	a.door.LearnProduct(&resp.Head)
-	a.questions.LearnTypes(resp.Payload)
+	body, _ := coding.Decode(resp.Payload, resp.Get("Content-Encoding"), maxGreeting)
+	a.questions.LearnTypes(body)
 	a.greeted.Store(true)
 	if ownAuth := a.current.Load().Upstream.Auth != (config.Auth{}); ownAuth && (resp.Status == 401 || resp.Status == 403) {
 		return true // the upstream's hook has logged it
 	}
-	v := gjson.GetManyBytes(resp.Payload, "version.distribution", "version.number", "cluster_name")
+	v := gjson.GetManyBytes(body, "version.distribution", "version.number", "cluster_name")
 	switch {
 	case resp.Status == 401 || resp.Status == 403:
 		a.log.Warn("the engine asks for credentials, and upstream.auth names none. So optimist asks what an index is with the credentials of "+

@@ -11,6 +11,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/budget"
+	"optimist/internal/coding"
 	"optimist/internal/upstream"
 	"optimist/internal/uri"
 	"optimist/internal/wire"
@@ -97,6 +99,9 @@ func Challenge(fields []wire.Field) (challenge []wire.Field) {
 // Segment is a name or an id (decoded) as a segment of a path.
 func Segment(name string) string { return string(uri.AppendSegment(nil, name)) }
 
+// maxAnswer bounds what a compressed answer becomes, in bytes.
+const maxAnswer = 128 << 20
+
 const productField = "X-Elastic-Product"
 
 // transport lets one of the library's requests travel over our upstream. The library makes nothing of the answer: it stays here.
@@ -137,7 +142,12 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer res.Release()
-	t.answer = Answer{Status: res.Status, Body: bytes.Clone(res.Payload), Product: len(res.Get(productField)) > 0}
+	// optimist asks for no coding. A gateway may use one all the same.
+	body, err := coding.DecodeIn(budget.Of(req.Context()), res.Payload, res.Get("Content-Encoding"), maxAnswer)
+	if err != nil {
+		return nil, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: err}
+	}
+	t.answer = Answer{Status: res.Status, Body: bytes.Clone(body), Product: len(res.Get(productField)) > 0}
 	if res.Status == http.StatusUnauthorized && !t.way.Own {
 		t.answer.Challenge = Challenge(res.Fields)
 	}

@@ -1,6 +1,8 @@
 package es
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"net/http"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
+	"optimist/internal/wire"
 )
 
 // Something between optimist and the engine may answer with a success, and send nothing on: a page that asks for a login, say.
@@ -32,4 +35,36 @@ func TestASuccessThatIsNotTheEnginesAcknowledgesNoWrite(t *testing.T) {
 			t.Errorf("a read: %s: %v", page, err)
 		}
 	}
+}
+
+// Some gateways compress every answer, whatever the request asks for.
+func TestAnAnswerMayBeCompressed(t *testing.T) {
+	const found = `{"_index":"own","_id":"1","found":true}`
+	answers := func(coding string, body []byte) doerFunc {
+		return func(*upstream.Request) (*upstream.Response, error) {
+			res := enginetest.Response(http.StatusOK, string(body))
+			res.Fields = append(res.Fields, wire.Field{Name: []byte("Content-Encoding"), Value: []byte(coding)})
+			return res, nil
+		}
+	}
+	compressed := gzipped(t, found)
+	if a, err := Ask(t.Context(), answers("gzip", compressed), esapi.GetRequest{Index: "own", DocumentID: "1"}, Way{}); string(a.Body) != found {
+		t.Errorf("%q %v", a.Body, err)
+	}
+	for coding, body := range map[string][]byte{"gzip": compressed[:10], "br": compressed} {
+		if _, err := Ask(t.Context(), answers(coding, body), esapi.DeleteRequest{Index: "own", DocumentID: "1"}, Way{}); !IsLost(err) || IsUnsent(err) {
+			t.Errorf("%s: what became of the write can't be read: %v", coding, err)
+		}
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(text))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
