@@ -27,6 +27,7 @@ type Exchange struct {
 
 	mu       sync.Mutex
 	conn     *conn // guarded by mu for hangUp
+	movable  bool  // the request may go to another node while it waits for its answer: see node.moveReads
 	aborted  bool  // guarded by mu: the context has ended, or Request.Timeout has passed
 	timedOut bool  // guarded by mu: Request.Timeout has passed
 
@@ -181,6 +182,7 @@ func (x *Exchange) send(r *Request, again *bool) *Error {
 			x.set.cfg.Hooks.Resent.Call(last)
 		}
 		tried |= n.bit
+		x.movable = *again && r.Stream == nil
 		err := x.attempt(n, r, fresh)
 		switch {
 		case err == nil:
@@ -261,6 +263,7 @@ func (x *Exchange) attemptOn(c *conn, r *Request) *Error {
 	if !x.attach(c) {
 		return &Error{Node: c.node.url, Class: Cancelled, Err: x.stopReason()}
 	}
+	c.movable.Store(x.movable)
 	writeErr := x.write(c, r)
 	if writeErr != nil && x.sent == 0 {
 		return x.failure(c, NotSent, writeErr)
@@ -269,10 +272,13 @@ func (x *Exchange) attemptOn(c *conn, r *Request) *Error {
 		// An engine that refuses a large body answers and closes its side. The answer may be here already.
 		_ = c.nc.SetReadDeadline(time.Now().Add(afterBreak))
 	}
-	if err := x.readHead(c, r); err != nil {
-		if writeErr != nil {
-			err = writeErr
-		}
+	err := x.readHead(c, r)
+	switch moved := x.movable && !c.movable.Swap(false); {
+	case moved:
+		return x.failure(c, Lost, errMoved)
+	case err != nil && writeErr != nil:
+		return x.failure(c, Lost, writeErr)
+	case err != nil:
 		return x.failure(c, Lost, err)
 	}
 	if writeErr != nil {
@@ -309,6 +315,9 @@ func (x *Exchange) readHead(c *conn, r *Request) error {
 	}
 	return errInterim
 }
+
+// errMoved reports a node that failed its health check, or couldn't be reached, while a read waited for its answer.
+var errMoved = errors.New("the node failed before it answered")
 
 // errHungUp reports a node that closed the connection without a byte of an answer.
 var errHungUp = errors.New("the node closed the connection without an answer")

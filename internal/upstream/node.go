@@ -116,6 +116,9 @@ func (n *node) recordFailure(err error, checked bool) {
 		n.health.next = now + wait
 	}
 	n.health.Unlock()
+	if first || checked {
+		n.moveReads()
+	}
 	if !first {
 		return
 	}
@@ -123,6 +126,22 @@ func (n *node) recordFailure(err error, checked bool) {
 	select {
 	case s.wake <- struct{}{}:
 	default:
+	}
+}
+
+// moveReads has the reads that wait for an answer of this node go to another one, if one is alive. The node's machine may be gone without a
+// word, and then the system waits for a quarter of an hour before it gives the connection up. A write stays: it may have been applied, and
+// a node that only stood still for a while will answer.
+func (n *node) moveReads() {
+	if !n.set.anyAlive() {
+		return
+	}
+	n.pool.Lock()
+	defer n.pool.Unlock()
+	for _, u := range n.pool.users {
+		if c := u.conn; c != nil && c.movable.CompareAndSwap(true, false) {
+			_ = c.raw.Close()
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"optimist/internal/fairqueue"
@@ -24,6 +25,8 @@ type conn struct {
 	since  time.Duration // when it became idle, as Set.now
 	user   *user         // nil while it is idle
 	reused bool
+
+	movable atomic.Bool // its request waits for the answer's head, and may go to another node instead
 }
 
 // pool is a node's connections: the idle ones, the last used one last, and the requests that wait for one.

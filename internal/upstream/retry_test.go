@@ -311,6 +311,42 @@ func TestChecksTakeAnyAnswerBelow500ForAlive(t *testing.T) {
 	}
 }
 
+// The system keeps a connection to a machine that is gone for a quarter of an hour.
+func TestReadsOfANodeThatFallsSilentGoToAnother(t *testing.T) {
+	silent, end := make(chan bool, 2), make(chan struct{})
+	s := newStub(t, func(p *peer) {
+		p.next()
+		silent <- true
+		<-end
+		p.answer(200, "late")
+	})
+	set := newSet(t, nil, s.url, newStub(t, echo).url)
+	n, other := set.nodes[0], set.nodes[1]
+	start := func(r *Request) chan string {
+		r.Node = s.url
+		got := make(chan string, 1)
+		go func() { got <- do(t, set, r) }()
+		<-silent
+		return got
+	}
+	read, write := start(get()), start(put("x"))
+	n.recordFailure(errSilent, true)
+	if got := <-read; got != "200 GET /i/_doc/1 " {
+		t.Errorf("the read: %s", got)
+	}
+
+	n.recordSuccess()
+	alone := start(get())
+	other.recordFailure(errSilent, true)
+	n.recordFailure(errSilent, true)
+	close(end)
+	for what, answer := range map[string]chan string{"the write": write, "the read that no other node can answer": alone} {
+		if got := <-answer; got != "200 late" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+}
+
 func TestSilentNodeFailsItsCheck(t *testing.T) {
 	s := newStub(t, func(p *peer) { io.Copy(io.Discard, p) })
 	set := newSet(t, func(c *Config) { c.HealthTimeout = 300 * time.Millisecond }, s.url)

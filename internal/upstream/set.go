@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,11 @@ func (s *Set) pickFirst(url string, c share.Client, tried uint64) *node {
 		}
 	}
 	return s.pick(c, tried)
+}
+
+// anyAlive reports whether any node is alive.
+func (s *Set) anyAlive() bool {
+	return slices.ContainsFunc(s.nodes, func(n *node) bool { return n.alive.Load() })
 }
 
 // nodeByURL returns the node of that URL, nil if there is none.
