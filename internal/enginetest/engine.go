@@ -108,6 +108,7 @@ func (c Canned) Answer(_ context.Context, r *upstream.Request) (*upstream.Respon
 		return nil, a.Err
 	}
 	res := Response(a.Status, a.Body)
+	res.Node = r.Node
 	for name, values := range a.Header {
 		res.Fields = append(res.Fields, wire.Field{Name: []byte(name), Value: []byte(values[0])})
 	}

@@ -34,6 +34,7 @@ type Answer struct {
 	Status    int
 	Body      []byte
 	Product   bool         // it has X-Elastic-Product
+	Node      string       // the URL of the node that answered
 	Challenge []wire.Field // of a 401 to a client's credentials
 }
 
@@ -147,7 +148,7 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: err}
 	}
-	t.answer = Answer{Status: res.Status, Body: bytes.Clone(body), Product: len(res.Get(productField)) > 0}
+	t.answer = Answer{Status: res.Status, Body: bytes.Clone(body), Product: len(res.Get(productField)) > 0, Node: res.Node}
 	if res.Status == http.StatusUnauthorized && !t.way.Own {
 		t.answer.Challenge = Challenge(res.Fields)
 	}

@@ -382,6 +382,14 @@ func TestPrimaryTermIsTheShardsOwnAsTheNodeSeesIt(t *testing.T) {
 	if !strings.Contains(string(e.last.Target), "local=true") || e.last.Node != "http://two" || !e.last.Repeatable {
 		t.Errorf("asked %+v", e.last)
 	}
+	other := Client{Upstream: doerFunc(func(r *upstream.Request) (*upstream.Response, error) {
+		res, err := e.Do(t.Context(), r)
+		res.Node = "http://three"
+		return res, err
+	})}
+	if _, err := other.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "12"}, "http://two"); !errors.Is(err, ErrOtherNode) || IsAnswer(err) {
+		t.Errorf("another node: %v", err)
+	}
 	if _, err := c.PrimaryTerm(t.Context(), Caller{}, Shard{"a.b", "1"}, ""); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("a shard that isn't there: %v", err)
 	}

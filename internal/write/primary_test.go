@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type failover struct {
 	asked int
 	// on is what happens when the write comes: nil for what isn't to be answered otherwise.
 	on func(r *upstream.Request) (*upstream.Response, error)
+	// other is a node that answers the question in place of the one that is asked, if any.
+	other string
 	// refused is the status with which the question for the term is answered, if not 200.
 	refused int
 }
@@ -35,7 +38,9 @@ func (w *world) failover() *failover {
 			if f.refused != 0 {
 				return answering(f.refused, `{"error":{"type":"security_exception"}}`), nil
 			}
-			return answering(200, fmt.Sprintf(`{"metadata":{"indices":{"shop":{"primary_terms":{"0":%d}}}}}`, f.term)), nil
+			res := answering(200, fmt.Sprintf(`{"metadata":{"indices":{"shop":{"primary_terms":{"0":%d}}}}}`, f.term))
+			res.Node = cmp.Or(f.other, r.Node)
+			return res, nil
 		case (r.Method == "PUT" || r.Method == "DELETE") && f.on != nil:
 			return f.on(r)
 		}
@@ -105,6 +110,26 @@ func TestAConflictWithItsOwnFirstTryCountsOnceAtMost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node that is cut off, or slow, still names the term of the primary that is dead.
+func TestTheTermOfAnotherNodeThanTheWritesProvesNothing(t *testing.T) {
+	w := newWorld(t, sumRule)
+	w.put("1", `{"n":1}`)
+	me := w.client("me")
+	me.read("1")
+	f := w.failover()
+	w.engine.after = func(_ *upstream.Request, res *upstream.Response) error {
+		res.Node = "http://one"
+		return nil
+	}
+	f.other = "http://two"
+	f.passOver(func() { f.term-- })
+	r := me.save("1", `{"n":2}`)
+	if !errors.Is(r.err, ErrUnknownOutcome) || f.asked != 1 {
+		t.Errorf("asked %d times: %v", f.asked, r)
+	}
+	same(t, w.stored("1"), `{"n":2}`)
 }
 
 // Two proxies that count from the same number write the same bytes: that is no sign of a try of one's own.
