@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +211,43 @@ func TestTheReferenceIsTheStructs(t *testing.T) {
 		}
 	}
 	pagetest.Golden(t, "../../docs/configuration.md", "reference", b.String()+"\n", *update)
+}
+
+// TestTheRulesPageHasEveryKeyAndItsDefault: no reference is generated of a rule's keys, so docs/rules.md is held to the code. The row or the
+// paragraph that names a key in backticks has its default: "| `VALUE` |", "`VALUE` (default", "(default: `VALUE`" or "default VALUE".
+func TestTheRulesPageHasEveryKeyAndItsDefault(t *testing.T) {
+	const name = "../../docs/rules.md"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(strings.ReplaceAll(string(text), "\n|", "\n\n|"), "\n\n")
+	all := defaults()
+	for _, s := range sections("rules[]", reflect.TypeFor[Rule]()) {
+		for _, f := range reflect.VisibleFields(s.t) {
+			key := keyOf(f)
+			if key == "" || isSection(f.Type) {
+				continue
+			}
+			about := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
+				return !strings.Contains(part, "`"+key+"`") && !strings.Contains(part, "."+key+"`")
+			})
+			path := join(s.path, key)
+			if len(about) == 0 {
+				t.Errorf("%s doesn't name %s", name, path)
+				continue
+			}
+			raw, ok := all[path]
+			want := strings.Trim(value(raw), `"`)
+			if !ok || want == "" || want == "[]" || want == "{}" {
+				continue
+			}
+			says := regexp.MustCompile(strings.ReplaceAll("\\| `V` \\||`V` \\(default|\\(default: `V`|default V\\b", "V", regexp.QuoteMeta(want)))
+			if !slices.ContainsFunc(about, func(part string) bool { return says.MatchString(strings.Join(strings.Fields(part), " ")) }) {
+				t.Errorf("%s doesn't say that the default of %s is %s", name, path, want)
+			}
+		}
+	}
 }
 
 // TestTheCommentedFileIsTheStructs writes, or compares, configs/optimist.yaml, and sees that it says what no file says.
