@@ -138,8 +138,8 @@ func TestTheLeaseIsRenewedWhileTheWorkLasts(t *testing.T) {
 	})
 	other := client.New(url, client.Options{})
 	lock := client.Global("long")
-	err := c.DoInLock(t.Context(), lock, client.LockOptions{TTL: 600 * time.Millisecond, Note: "long work"}, func(ctx context.Context) error {
-		for range 6 { // twice the lease
+	err := c.DoInLock(t.Context(), lock, client.LockOptions{TTL: 2 * time.Second, Note: "long work"}, func(ctx context.Context) error {
+		for range 4 { // longer than the lease, which is renewed when a third of it is over
 			select {
 			case <-renewed:
 			case <-ctx.Done():

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -91,18 +90,20 @@ func newSet(t *testing.T, urls ...string) *upstream.Set {
 
 func TestEngineDownIsSaidAtOnce(t *testing.T) {
 	url := down(t)
-	addr, _ := serve(t, Options{Upstream: newSet(t, url)})
+	// Whoever waited for one of these would come too late for the client.
+	set, err := upstream.New(upstream.Config{URLs: []string{url}, HealthInterval: -1, ConnectTimeout: 2 * patience, AcquireTimeout: 2 * patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Close)
+	addr, _ := serve(t, Options{Upstream: set})
 	c := dial(t, addr)
 	for _, req := range []string{lines("GET / HTTP/1.1", "Host: h"), lines("PUT /a/_doc/1 HTTP/1.1", "Host: h", "Content-Length: 2") + "{}"} {
-		begun := time.Now()
 		c.send(req)
 		a := c.answer("GET")
 		wantError(t, a, 502, TypeUnreachable)
 		if !strings.Contains(a.body, url) || !strings.Contains(a.body, "refused") {
 			t.Errorf("doesn't say which node and why: %s", a.body)
-		}
-		if took := time.Since(begun); took > time.Second {
-			t.Errorf("took %v", took)
 		}
 	}
 }

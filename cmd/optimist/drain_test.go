@@ -18,7 +18,7 @@ import (
 // TestSIGTERMCutsNoRequest: readiness goes first, then the listener, and the request under way is answered.
 func TestSIGTERMCutsNoRequest(t *testing.T) {
 	url, arrived, release := slowEngine(t)
-	r := serveFor(t, url, "drain: {delay: 300ms}")
+	r := serveFor(t, url, "drain: {delay: 2s}")
 	r.log.Wait(t, "the engine answers")
 	if status, body := r.get(t, "/_optimist/ready"); status != 200 {
 		t.Fatalf("ready is %d %s", status, body)

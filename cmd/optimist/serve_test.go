@@ -95,7 +95,7 @@ func (r *running) end(t *testing.T) int {
 			return exit.status
 		}
 		t.Fatal(err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("it doesn't end:\n%s", r.log)
 	}
 	return -1

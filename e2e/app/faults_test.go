@@ -224,7 +224,7 @@ var counter = porcupine.Model{
 }
 
 // checkerPatience is how long the checker may take. That it takes longer is a failure.
-const checkerPatience = 30 * time.Second
+const checkerPatience = 2 * time.Minute
 
 func linearizable(history []porcupine.Operation) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(counter, history, checkerPatience)

@@ -114,7 +114,7 @@ func (g *target) say(t *testing.T, request string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(c, request)
 	buf := make([]byte, 4<<10)
 	if n, err := c.Read(buf); n > 0 && err == nil { // the answer to the first; a second one would follow at once

@@ -71,7 +71,7 @@ func serveFor(t *testing.T, access Access, conf *tls.Config, hosts ...string) *s
 	}
 	go func() { done <- server.Serve(place) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.client.CloseIdleConnections()
 		if err := server.Shutdown(ctx); err != nil {
@@ -288,7 +288,7 @@ func TestShutdownEndsIdleConnections(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	resp.Body.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown waits for an idle connection: %v", err)

@@ -103,7 +103,7 @@ func (h *half) end() {
 	h.t.Helper()
 	ctx := <-h.seen
 	_ = h.Conn.(*net.TCPConn).CloseWrite()
-	for deadline := time.Now().Add(10 * time.Second); !wire.PeerClosed(ctx); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !wire.PeerClosed(ctx); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			h.t.Fatal("the end of the sending side never comes")
 		}

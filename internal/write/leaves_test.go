@@ -71,7 +71,7 @@ func (o *onlyOne) starts(body string) (wait func() result) {
 // until returns when it is so.
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !so(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !so(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never: %s", what)
 		}

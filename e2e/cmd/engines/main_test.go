@@ -75,12 +75,12 @@ func TestWhatTheCommandStartedEndsWithIt(t *testing.T) {
 		if !errors.Is(err, interrupted) {
 			t.Errorf("error %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it did not end")
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		select {
 		case <-tick.C: // dead, but nobody has asked yet what it died of
