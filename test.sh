@@ -183,9 +183,10 @@ lint() {
 
 # Benchmarks check what they measure: each runs once, so that none rots. They run by themselves, because go test runs one package after the
 # other where it runs benchmarks.
+# The limit is for a package that hangs: the slowest took eleven minutes on a machine with much else to do.
 # The race detector allocates: tests that count the allocations of a whole request are built, and run, without it alone.
 unit() {
-  local limit=8m status=0
+  local limit=20m status=0
   [[ ${E2E_LONG-} == 1 ]] && limit=40m
   go list ./... | grep -v '^optimist/e2e' | xargs go test -json -race -shuffle=on -timeout="$limit" || status=1
   grep -rl --include='*_test.go' '^func TestAllocations' . | xargs -n 1 dirname | sort -u |
@@ -225,9 +226,10 @@ fuzz() {
 }
 
 # The engines are started once and shared by all packages, which start them themselves otherwise. The attacks have no race detector: their
-# own process would take most of the time with it, and the program that they attack has none either.
+# own process would take most of the time with it, and the program that they attack has none either. The limit is for a package that hangs:
+# e2e/app takes more than twenty minutes on a slow machine.
 e2e() {
-  local limit=30m
+  local limit=1h
   [[ ${E2E_LONG-} == 1 ]] && limit=4h
   OPTIMIST_E2E_PYTHON=$venv/bin/python exec "$tmp/bin/engines" -- bash -c '
     status=0
