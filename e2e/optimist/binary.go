@@ -23,12 +23,12 @@ var (
 )
 
 // Binary returns the path of the program under test, built from this tree unless BinaryEnv names another; with the race detector if it
-// is asked for and the tests themselves have it. The compiler's cache makes all but the first process quick.
+// is asked for, whether the tests themselves have it or not. The compiler's cache makes all but the first process quick.
 func Binary(race bool) (string, error) {
 	if path := os.Getenv(BinaryEnv); path != "" {
 		return path, nil
 	}
-	if race && underRaceDetector {
+	if race {
 		return racing()
 	}
 	return plain()

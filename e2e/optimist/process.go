@@ -26,7 +26,7 @@ type Options struct {
 	Config string
 	// Args are further arguments of serve.
 	Args []string
-	// Race runs a program with the race detector, where the tests have it, too. It costs a multiple of the processor's time.
+	// Race runs a program with the race detector. It needs a C compiler, and a multiple of the processor's time.
 	Race bool
 	// Binary is a program that was built before. Empty: the one of this source.
 	Binary string

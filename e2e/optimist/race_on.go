@@ -1,5 +1,0 @@
-//go:build race
-
-package optimist
-
-const underRaceDetector = true
