@@ -63,16 +63,16 @@ func Of(res *upstream.Response, it *es.Item, ref doc.Ref) (a Ack) {
 // nothing on: a page that asks for a login, say. It may be the answer to a read, which has no result. What the client wants to see of the
 // answer may hide what shows that: then a JSON object, or any answer in another format, is taken for an acknowledgement.
 func Is(res *upstream.Response, r *upstream.Request) bool {
+	body := plain(res.Fields, res.Payload)
+	if es.IsResult(body) {
+		return true // the common case
+	}
 	_, query, _ := bytes.Cut(r.Target, []byte("?"))
 	if _, given := uri.Param(query, "format"); given || !wire.AcceptsJSON(r.Fields) || !wire.JSONMedia(r.Fields) {
 		return true
 	}
-	body := plain(res.Fields, res.Payload)
-	if _, given := uri.Param(query, "filter_path"); given {
-		return jsontext.LooksLikeObject(body)
-	}
-	it := es.ParseItem(body)
-	return len(it.Index) > 0 && len(it.Result) > 0
+	_, filtered := uri.Param(query, "filter_path")
+	return filtered && jsontext.LooksLikeObject(body)
 }
 
 // Shown is the document that the answer to an _update shows, which asked for all of it; nil if it isn't there.

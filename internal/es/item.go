@@ -43,6 +43,21 @@ func ParseItem(body []byte) Item {
 	return parseItem(&s)
 }
 
+// IsResult reports whether the JSON says to which index a write went, and what became of it. It reads no further than that.
+func IsResult(body []byte) bool {
+	s := jsontext.Scan(body)
+	var index, result bool
+	for s.IsObject() && !(index && result) && s.Next() {
+		switch string(s.Name()) {
+		case "_index":
+			index = len(text(s.Text())) > 0
+		case "result":
+			result = len(text(s.Text())) > 0
+		}
+	}
+	return index && result
+}
+
 // Results goes through the items of an answer to a bulk, in one pass. verb is the name of the action. It stops at the first item that can't
 // be read.
 func Results(answer []byte) iter.Seq2[[]byte, Item] {

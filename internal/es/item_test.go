@@ -141,3 +141,22 @@ func FuzzResults(f *testing.F) {
 		}
 	})
 }
+
+func TestAnAcknowledgementSaysWhichIndexAndWhatWasDone(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"_index":"i","_id":"1","_version":2,"result":"updated","_seq_no":1}`: true,
+		` { "result" : "noop", "_index" : "i" }`:                               true,
+		`{"_index":"i","result":"updated","_shards":{"total":`:                 true, // it is read no further than that
+		`{"_index":"i","_id":"1","found":true}`:                                false,
+		`{"_index":"","result":"updated"}`:                                     false,
+		`{"_index":"i","result":""}`:                                           false,
+		`{"_index":"i","get":{"result":"updated"}}`:                            false,
+		`["_index","result"]`:                                                  false,
+		`{"_index":"i","res`:                                                   false,
+		``:                                                                     false,
+	} {
+		if got := IsResult([]byte(body)); got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+}
