@@ -145,7 +145,7 @@ func FuzzResults(f *testing.F) {
 func TestAnAcknowledgementSaysWhichIndexAndWhatWasDone(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"_index":"i","_id":"1","_version":2,"result":"updated","_seq_no":1}`: true,
-		` { "result" : "noop", "_index" : "i" }`:                               true,
+		"\t{ \"result\" : \"noop\", \"_index\" : \"i\" }\n":                    true,
 		`{"_index":"i","result":"updated","_shards":{"total":`:                 true, // it is read no further than that
 		`{"_index":"i","_id":"1","found":true}`:                                false,
 		`{"_index":"","result":"updated"}`:                                     false,
