@@ -145,12 +145,20 @@ func (t *transport) Perform(req *http.Request) (*http.Response, error) {
 	defer res.Release()
 	// optimist asks for no coding. A gateway may use one all the same.
 	body, err := coding.DecodeIn(budget.Of(req.Context()), res.Payload, res.Get("Content-Encoding"), maxAnswer)
-	if err != nil {
-		return nil, &upstream.Error{Node: res.Node, Class: upstream.Lost, Sent: true, Err: err}
+	if err != nil && res.Status/100 == 2 { // the status of any other answer says enough
+		return nil, &upstream.Error{Node: res.Node, Class: unreadable(err), Sent: true, Err: err}
 	}
 	t.answer = Answer{Status: res.Status, Body: bytes.Clone(body), Product: len(res.Get(productField)) > 0, Node: res.Node}
 	if res.Status == http.StatusUnauthorized && !t.way.Own {
 		t.answer.Challenge = Challenge(res.Fields)
 	}
 	return &http.Response{StatusCode: res.Status, Body: http.NoBody}, nil
+}
+
+// unreadable is the class of an answer whose coding can't be taken off. Who asks for less at once gets an answer that isn't too large.
+func unreadable(err error) upstream.Class {
+	if errors.Is(err, coding.ErrUnknown) || errors.Is(err, coding.ErrMalformed) {
+		return upstream.Lost
+	}
+	return upstream.TooLarge
 }

@@ -40,21 +40,45 @@ func TestASuccessThatIsNotTheEnginesAcknowledgesNoWrite(t *testing.T) {
 // Some gateways compress every answer, whatever the request asks for.
 func TestAnAnswerMayBeCompressed(t *testing.T) {
 	const found = `{"_index":"own","_id":"1","found":true}`
-	answers := func(coding string, body []byte) doerFunc {
-		return func(*upstream.Request) (*upstream.Response, error) {
-			res := enginetest.Response(http.StatusOK, string(body))
-			res.Fields = append(res.Fields, wire.Field{Name: []byte("Content-Encoding"), Value: []byte(coding)})
-			return res, nil
-		}
-	}
 	compressed := gzipped(t, found)
-	if a, err := Ask(t.Context(), answers("gzip", compressed), esapi.GetRequest{Index: "own", DocumentID: "1"}, Way{}); string(a.Body) != found {
+	if a, err := Ask(t.Context(), encoded(http.StatusOK, "gzip", compressed), getOwn, Way{}); string(a.Body) != found {
 		t.Errorf("%q %v", a.Body, err)
 	}
 	for coding, body := range map[string][]byte{"gzip": compressed[:10], "br": compressed} {
-		if _, err := Ask(t.Context(), answers(coding, body), esapi.DeleteRequest{Index: "own", DocumentID: "1"}, Way{}); !IsLost(err) || IsUnsent(err) {
+		_, err := Ask(t.Context(), encoded(http.StatusOK, coding, body), esapi.DeleteRequest{Index: "own", DocumentID: "1"}, Way{})
+		if !errors.Is(err, upstream.Lost) || !IsLost(err) || IsUnsent(err) {
 			t.Errorf("%s: what became of the write can't be read: %v", coding, err)
 		}
+	}
+}
+
+// Whoever asks for several documents then asks for fewer.
+func TestAnAnswerThatBecomesTooLargeIsNotLost(t *testing.T) {
+	large := gzipped(t, `{"docs":"`+strings.Repeat("a", 8<<20)+`"}`)
+	if _, err := Ask(t.Context(), encoded(http.StatusOK, "gzip", large), getOwn, Way{}); !errors.Is(err, upstream.TooLarge) || !IsLost(err) {
+		t.Error(err)
+	}
+}
+
+// A gateway may have a page for each error, in a coding of its own, or name the coding of a body that isn't there.
+func TestTheStatusOfAnAnswerThatCannotBeReadIsKnown(t *testing.T) {
+	for coding, body := range map[string][]byte{"gzip": nil, "br": []byte("a page")} {
+		for _, status := range []int{http.StatusUnauthorized, http.StatusConflict, http.StatusTooManyRequests, http.StatusBadGateway} {
+			if a, err := Ask(t.Context(), encoded(status, coding, body), getOwn, Way{}); a.Status != status || len(a.Body) > 0 {
+				t.Errorf("%d %s: %d %q %v", status, coding, a.Status, a.Body, err)
+			}
+		}
+	}
+}
+
+var getOwn = esapi.GetRequest{Index: "own", DocumentID: "1"}
+
+// encoded answers everything with that body, in that content coding.
+func encoded(status int, coding string, body []byte) doerFunc {
+	return func(*upstream.Request) (*upstream.Response, error) {
+		res := enginetest.Response(status, string(body))
+		res.Fields = append(res.Fields, wire.Field{Name: []byte("Content-Encoding"), Value: []byte(coding)})
+		return res, nil
 	}
 }
 
