@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -35,4 +37,38 @@ func TestExperimentsMeasureWhatTheySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On a busy machine the time is over before the clients are connected.
+func TestALoadWithoutTimeMeasuresOneCycle(t *testing.T) {
+	l, load := loadOn(t)
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			defer c.Close() // at the end: the answer may not have been read yet
+			_, _ = c.Write(stubMessage(stubBody))
+		}
+	}()
+	if s, err := load.run(t.Context(), 0); s.requests != 2 || err != nil {
+		t.Errorf("%d requests, error %v", s.requests, err)
+	}
+}
+
+// go test would end the test in its place, and leave the processes.
+func TestAProxyThatHangsEndsTheExperiment(t *testing.T) {
+	_, load := loadOn(t)
+	if _, err := load.run(t.Context(), -patience); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// loadOn is a listener that nobody serves, and a load of two clients on it.
+func loadOn(t *testing.T) (net.Listener, *steps) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l, &steps{addr: l.Addr().String(), clients: 2, opening: func(int) []step { return nil },
+		cycle: func(client int) []step { return smallPut("h", client, false) }}
 }
