@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"optimist/e2e/optimist"
 )
 
 // process is one that an experiment started: it is ended by its own id.
@@ -28,9 +30,7 @@ func startSelf(ctx context.Context, args ...string) (*process, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	prepare(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -47,6 +47,15 @@ func startSelf(ctx context.Context, args ...string) (*process, error) {
 	return running(cmd, strings.TrimSpace(line)), nil
 }
 
+// prepare has a command end with its context, or with this process, however that ends. A server that stayed would hold the pipe of
+// go test, which waits for a minute then. SIGTERM, because nginx ends its workers with it.
+func prepare(cmd *exec.Cmd) {
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = optimist.Lifeline(syscall.SIGTERM)
+}
+
 func running(cmd *exec.Cmd, addr string) *process {
 	return &process{addr: addr, pid: cmd.Process.Pid, end: func() { end(cmd) }}
 }
@@ -54,9 +63,7 @@ func running(cmd *exec.Cmd, addr string) *process {
 // startCommand starts another program that is known to listen on addr.
 func startCommand(ctx context.Context, addr, name string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

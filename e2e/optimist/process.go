@@ -102,7 +102,7 @@ func (p *Process) Start(ctx context.Context) error {
 	cmd := exec.Command(p.binary, p.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each end of a race binary takes a second
-	cmd.SysProcAttr = lifeline()
+	cmd.SysProcAttr = Lifeline(syscall.SIGKILL)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting optimist: %w", err)
 	}
