@@ -52,6 +52,13 @@ func TestAnAnswerMayBeCompressed(t *testing.T) {
 	}
 }
 
+func TestAnotherOptimistIsKnownThoughItsAnswerIsCompressed(t *testing.T) {
+	answer := gzipped(t, `{"error":{"type":"invalid_dry_run"},"status":400}`)
+	if is, err := IsOptimist(t.Context(), encoded(http.StatusBadRequest, "gzip", answer), ""); !is || err != nil {
+		t.Errorf("%t %v", is, err)
+	}
+}
+
 // Whoever asks for several documents then asks for fewer.
 func TestAnAnswerThatBecomesTooLargeIsNotLost(t *testing.T) {
 	large := gzipped(t, `{"docs":"`+strings.Repeat("a", 8<<20)+`"}`)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"optimist/internal/coding"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -22,5 +23,6 @@ func IsOptimist(ctx context.Context, up Doer, node string) (bool, error) {
 		return false, err
 	}
 	defer res.Release()
-	return res.Status == http.StatusBadRequest && gjson.GetBytes(res.Payload, "error.type").Str == "invalid_dry_run", nil
+	body, _ := coding.Decode(res.Payload, res.Get("Content-Encoding"), maxAnswer)
+	return res.Status == http.StatusBadRequest && gjson.GetBytes(body, "error.type").Str == "invalid_dry_run", nil
 }
