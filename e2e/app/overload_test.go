@@ -112,7 +112,7 @@ func (o *overload) goesOn(t *testing.T) {
 	with := o.measure(t, "with a limit", "upstream: {adaptive_limit: true}\n")
 	without := o.measure(t, "without", "upstream: {adaptive_limit: false}\n")
 	t.Logf("%s\n%s", with, without)
-	if with.goodput < 2*without.goodput {
+	if with.goodput <= 2*without.goodput { // also if none does any
 		t.Errorf("with a limit the engine does %.1f writes a second, and without one %.1f", with.goodput, without.goodput)
 	}
 	// They are half of what the engine can do. If they didn't go first, a tenth of them would be done at most.
