@@ -116,7 +116,7 @@ func (o *overload) goesOn(t *testing.T) {
 		t.Errorf("with a limit the engine does %.1f writes a second, and without one %.1f", with.goodput, without.goodput)
 	}
 	// They are half of what the engine can do. If they didn't go first, a tenth of them would be done at most.
-	if with.done < with.denied {
+	if with.denied > with.done/10 {
 		t.Errorf("of the foreground writes, %d are done and %d refused", with.done, with.denied)
 	}
 	if long() {
