@@ -27,7 +27,6 @@ type Exchange struct {
 
 	mu       sync.Mutex
 	conn     *conn // guarded by mu for hangUp
-	movable  bool  // the request may go to another node while it waits for its answer: see node.moveReads
 	aborted  bool  // guarded by mu: the context has ended, or Request.Timeout has passed
 	timedOut bool  // guarded by mu: Request.Timeout has passed
 
@@ -40,6 +39,8 @@ type Exchange struct {
 	whole  []byte // a chunked answer without its framing
 	sent   int64
 	w      *writer // writes the rest of the request from another goroutine; nil if there is none
+
+	movable bool // the request may go to another node while it waits for its answer: see node.moveReads
 }
 
 func newExchange(s *Set) *Exchange {
