@@ -1,11 +1,10 @@
 package ack
 
 import (
-	"bytes"
-	"compress/gzip"
 	"testing"
 
 	"optimist/internal/doc"
+	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
 )
@@ -14,19 +13,6 @@ func answer(status int, body []byte, fields ...wire.Field) *upstream.Response {
 	res := &upstream.Response{Payload: body}
 	res.Status, res.Fields = status, fields
 	return res
-}
-
-func zipped(t *testing.T, body string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(body)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 func TestAnAcknowledgementIsReadWhateverItsFormAndCoding(t *testing.T) {
@@ -39,7 +25,7 @@ func TestAnAcknowledgementIsReadWhateverItsFormAndCoding(t *testing.T) {
 	}{
 		"updated":             {answer(200, []byte(body)), Ack{Revision: stored, Numbered: true}},
 		"created":             {answer(201, []byte(body)), Ack{Revision: stored, Numbered: true, Created: true}},
-		"compressed":          {answer(200, zipped(t, body), coded), Ack{Revision: stored, Numbered: true}},
+		"compressed":          {answer(200, enginetest.Gzip([]byte(body)), coded), Ack{Revision: stored, Numbered: true}},
 		"no gzip":             {answer(200, []byte(body), coded), Ack{}},
 		"filtered":            {answer(200, []byte(`{"_version":3}`)), Ack{Revision: doc.Revision{Version: 3}}},
 		"without an answer":   {answer(201, nil), Ack{Created: true}},
@@ -104,7 +90,7 @@ func TestASuccessIsAnAcknowledgementIfTheEngineSaysWhatItWrote(t *testing.T) {
 	}
 	coded := wire.Field{Name: []byte("Content-Encoding"), Value: []byte("gzip")}
 	for body, want := range map[string]bool{written: true, page: false} {
-		if got := Is(answer(200, zipped(t, body), coded), &upstream.Request{}); got != want {
+		if got := Is(answer(200, enginetest.Gzip([]byte(body)), coded), &upstream.Request{}); got != want {
 			t.Errorf("%s, compressed: %t", body, got)
 		}
 	}
@@ -137,9 +123,9 @@ func TestARefusalIsReadWhateverItsFormAndCoding(t *testing.T) {
 		want Refusal
 	}{
 		"JSON":             {answer(403, []byte(json)), want},
-		"compressed":       {answer(403, zipped(t, json), coded), want},
+		"compressed":       {answer(403, enginetest.Gzip([]byte(json)), coded), want},
 		"YAML":             {answer(403, []byte(text), form), want},
-		"compressed YAML":  {answer(403, zipped(t, text), form, coded), want},
+		"compressed YAML":  {answer(403, enginetest.Gzip([]byte(text)), form, coded), want},
 		"no gzip":          {answer(403, []byte(json), coded), Refusal{}},
 		"a text":           {answer(403, []byte(`{"error":"no","status":403}`)), Refusal{}},
 		"a text, in YAML":  {answer(403, []byte("---\nerror: \"no\"\n"), form), Refusal{}},
@@ -151,7 +137,7 @@ func TestARefusalIsReadWhateverItsFormAndCoding(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	missing, numbers := zipped(t, `{"error":{"type":"document_missing_exception"}}`), zipped(t, `{"error":{"reason":"disable_sequence_numbers"}}`)
+	missing, numbers := enginetest.Gzip([]byte(`{"error":{"type":"document_missing_exception"}}`)), enginetest.Gzip([]byte(`{"error":{"reason":"disable_sequence_numbers"}}`))
 	if !SaysMissing(answer(404, missing, coded)) || !RefusesGuard(answer(400, numbers, coded)) {
 		t.Error("a compressed refusal isn't read")
 	}

@@ -6,6 +6,7 @@ package enginetest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"strings"
@@ -81,6 +82,15 @@ func (e *Engine) Put(t testing.TB, target, body string) {
 	if status, answer := e.Ask(t, "PUT", target, body); status != 200 && status != 201 {
 		t.Fatalf("PUT %s: %d %s", target, status, answer)
 	}
+}
+
+// Gzip is a body in the content coding gzip, as some gateways send answers, and engines to clients that take it.
+func Gzip(body []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b) // which writes to memory, and so never fails
+	_, _ = z.Write(body)
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // Response is an answer of JSON; fields are name, value, name, value.

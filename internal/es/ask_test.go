@@ -1,8 +1,6 @@
 package es
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"net/http"
 	"strings"
@@ -12,7 +10,6 @@ import (
 
 	"optimist/internal/enginetest"
 	"optimist/internal/upstream"
-	"optimist/internal/wire"
 )
 
 // Something between optimist and the engine may answer with a success, and send nothing on: a page that asks for a login, say.
@@ -40,7 +37,7 @@ func TestASuccessThatIsNotTheEnginesAcknowledgesNoWrite(t *testing.T) {
 // Some gateways compress every answer, whatever the request asks for.
 func TestAnAnswerMayBeCompressed(t *testing.T) {
 	const found = `{"_index":"own","_id":"1","found":true}`
-	compressed := gzipped(t, found)
+	compressed := enginetest.Gzip([]byte(found))
 	if a, err := Ask(t.Context(), encoded(http.StatusOK, "gzip", compressed), getOwn, Way{}); string(a.Body) != found {
 		t.Errorf("%q %v", a.Body, err)
 	}
@@ -53,7 +50,7 @@ func TestAnAnswerMayBeCompressed(t *testing.T) {
 }
 
 func TestAnotherOptimistIsKnownThoughItsAnswerIsCompressed(t *testing.T) {
-	answer := gzipped(t, `{"error":{"type":"invalid_dry_run"},"status":400}`)
+	answer := enginetest.Gzip([]byte(`{"error":{"type":"invalid_dry_run"},"status":400}`))
 	if is, err := IsOptimist(t.Context(), encoded(http.StatusBadRequest, "gzip", answer), ""); !is || err != nil {
 		t.Errorf("%t %v", is, err)
 	}
@@ -61,7 +58,7 @@ func TestAnotherOptimistIsKnownThoughItsAnswerIsCompressed(t *testing.T) {
 
 // Whoever asks for several documents then asks for fewer.
 func TestAnAnswerThatBecomesTooLargeIsNotLost(t *testing.T) {
-	large := gzipped(t, `{"docs":"`+strings.Repeat("a", 8<<20)+`"}`)
+	large := enginetest.Gzip([]byte(`{"docs":"` + strings.Repeat("a", 8<<20) + `"}`))
 	if _, err := Ask(t.Context(), encoded(http.StatusOK, "gzip", large), getOwn, Way{}); !errors.Is(err, upstream.TooLarge) || !IsLost(err) {
 		t.Error(err)
 	}
@@ -83,19 +80,6 @@ var getOwn = esapi.GetRequest{Index: "own", DocumentID: "1"}
 // encoded answers everything with that body, in that content coding.
 func encoded(status int, coding string, body []byte) doerFunc {
 	return func(*upstream.Request) (*upstream.Response, error) {
-		res := enginetest.Response(status, string(body))
-		res.Fields = append(res.Fields, wire.Field{Name: []byte("Content-Encoding"), Value: []byte(coding)})
-		return res, nil
+		return enginetest.Response(status, string(body), "Content-Encoding", coding), nil
 	}
-}
-
-func gzipped(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(text))
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }

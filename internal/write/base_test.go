@@ -1,8 +1,6 @@
 package write
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 
 	"optimist/internal/base"
 	"optimist/internal/catalog"
+	"optimist/internal/enginetest"
 	"optimist/internal/etag"
 	"optimist/internal/upstream"
 	"optimist/internal/wire"
@@ -115,11 +114,7 @@ func TestTheNumbersOfWhatWasStoredNameWhatWasStored(t *testing.T) {
 
 // gzipped is what engines make of an answer for clients that accept it, without being asked by their users: Go's do.
 func gzipped(res *upstream.Response) *upstream.Response {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write(res.Payload)
-	_ = z.Close()
-	res.Payload = b.Bytes()
+	res.Payload = enginetest.Gzip(res.Payload)
 	res.Fields = append(res.Fields, wire.Field{Name: []byte("content-encoding"), Value: []byte("gzip")})
 	return res
 }
